@@ -203,6 +203,7 @@ class Causes:
     undo: Update  # takes these parts back, in the state after the update
     proofs: tuple[str, ...]  # trees
     steps: tuple[Mapping[str, Any], ...]  # their inferences, for JSON
+    names: Callable[[str], str] = field(default=str, compare=False)  # shortens IRIs in texts
 
     def __str__(self) -> str:
         shown = [str(part) for part in self.parts[:_CAUSES_SHOWN]]
@@ -210,10 +211,11 @@ class Causes:
         listed = _in_words([*shown, *([f"made {more:,} more changes"] if more > 0 else [])])
         hidden = len(self.proofs) - _PROOFS_SHOWN
         proofs = [*self.proofs[:_PROOFS_SHOWN], *([f"… and {hidden:,} more proofs"] if hidden > 0 else [])]
-        return "\n".join([f"{self.fact} {'came' if self.came else 'went'} because the update {listed}", *proofs])
+        moved = "came" if self.came else "went"
+        return "\n".join([self.names(f"{self.fact} {moved} because the update {listed}"), *proofs])
 
     def __repr__(self) -> str:
-        return f"<causes of {self.fact}: {_listed([str(part) for part in self.parts])}>"
+        return self.names(f"<causes of {self.fact}: {_listed([str(part) for part in self.parts])}>")
 
     def _repr_html_(self) -> str:
         from html import escape

@@ -74,6 +74,8 @@ def test_all_ways_and_supports(program: str, capsys: pytest.CaptureFixture[str])
     assert capsys.readouterr().out == "1. edge(1, 2), edge(2, 3)\n"
     assert run(["why", program, "path(1, 3)", "--supports", "2", "--format", "json"]) == 0
     assert json.loads(capsys.readouterr().out)["complete"]
+    assert run(["why", program, "path(1, 3)", "--supports", "2", "--format", "dot"]) == 0
+    assert capsys.readouterr().out.startswith("digraph supports {")
     assert run(["why", program, "path(3, 1)", "--supports", "2"]) == 1
     assert run(["why", program, "path(3, 1)", "--all"]) == 1
 
@@ -99,6 +101,9 @@ def test_repairs(program: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out.startswith("1. insert edge(3, 1)")
     assert run(["repair", program, "--unmake", "path(1, 3)", "--may-insert", "none", "--format", "json"]) == 0
     assert json.loads(capsys.readouterr().out)["complete"]
+    for format, start in (("tree", "1. insert"), ("text", "1. insert"), ("dot", "digraph repairs {")):
+        assert run(["repair", program, "--make", "path(3, 1)", "--limit", "1", "--format", format]) == 0
+        assert capsys.readouterr().out.startswith(start)
     words = ["repair", program, "--make", "path(3, 1)", "--may-insert", "none", "--may-delete", "edge"]
     assert run(words) == 1
     assert "no repair was found" in capsys.readouterr().out

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 from collections.abc import Callable, Mapping
 from copy import deepcopy
 from pathlib import Path
@@ -194,6 +195,16 @@ def lost_value(proof: Json, dice: Random) -> bool:
     return bool(each and each["substitution"] and each["substitution"].popitem())
 
 
+def added_value(proof: Json, dice: Random) -> bool:
+    """A value for a variable that only a negation or an aggregate mentions, or for none."""
+    each = _some(proof, dice)
+    if each is None:
+        return False
+    names = {*re.findall(r"\b[a-z]\w*\b(?![(\w])", each["rule"]), "zz"} - each["substitution"].keys()
+    each["substitution"][dice.choice(sorted(names))] = str(dice.randrange(7))
+    return True
+
+
 def lost_inference(proof: Json, dice: Random) -> bool:
     return bool(proof["inferences"] and proof["inferences"].pop(dice.randrange(len(proof["inferences"]))))
 
@@ -241,6 +252,7 @@ CORRUPTIONS: tuple[Callable[[Json, Random], bool], ...] = (
     other_premise,
     other_value,
     lost_value,
+    added_value,
     lost_inference,
     invented_fact,
     lost_list,

@@ -13,6 +13,7 @@ import pytest
 
 import holdfast
 from holdfast.errors import HoldfastError, LimitReached, UsageError
+from holdfast.explanations.hitting_sets import smallest_hitting_set
 from holdfast.explanations.proof import fact_text
 from holdfast.knowledge.facade import KnowledgeBase
 from holdfast.knowledge.repair_values import ColumnValues
@@ -157,6 +158,51 @@ def test_a_cut_of_many_edges() -> None:
     assert found[0].size == 7
     assert not found.is_complete
     assert (0, 9) in found[0].change.removed["path"]
+
+
+def least_cut(edges: set[tuple[int, int]], start: int, end: int) -> int:
+    """The number of edges of a smallest cut, by ways that share no edge."""
+    left, number = set(edges), 0
+    while True:
+        came: dict[int, int] = {}
+        waiting = [start]
+        for here in waiting:
+            for there in {y for x, y in left if x == here} - came.keys() - {start}:
+                came[there] = here
+                waiting.append(there)
+        if end not in came:
+            return number
+        number, here = number + 1, end
+        while here != start:
+            left = (left - {(came[here], here)}) | {(here, came[here])}
+            here = came[here]
+
+
+def test_cuts_are_the_smallest() -> None:
+    compared = 0
+    for seed in range(amount(12, 1)):
+        dice = Random(seed)
+        edges = {(dice.randrange(9), dice.randrange(9)) for _ in range(34)}
+        edges = {(x, y) for x, y in edges if x != y and (y, x) not in edges}  # so that ways back are not edges
+        wanted = least_cut(edges, 0, 8)
+        if wanted < 2:
+            continue
+        kb = holdfast.from_text(REACH, facts={"edge": sorted(edges)})
+        found = kb.repair(unmake=["path(0, 8)"], may_insert=(), edits=1, seconds=None)
+        assert found[0].size == wanted, seed
+        compared += 1
+    assert compared >= amount(3, 0)
+
+
+def test_smallest_hitting_sets_equal_brute_force() -> None:
+    for seed in range(200):
+        dice = Random(seed)
+        sets = [frozenset(dice.sample(range(8), dice.randint(1, 4))) for _ in range(dice.randint(0, 9))]
+        sizes = (n for n in range(9) for some in combinations(range(8), n) if all(each & {*some} for each in sets))
+        found, is_smallest = smallest_hitting_set(sets)
+        assert is_smallest
+        assert all(each & found for each in sets)
+        assert len(found) == next(sizes)
 
 
 def test_json_and_errors() -> None:

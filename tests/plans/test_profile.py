@@ -66,6 +66,14 @@ def test_forms_of_a_profile() -> None:
     assert "&lt;" in holdfast.from_text("p(x) :- q(x), x < 3.", facts={"q": [(1,)]}, profile=True).profile().to_html()
 
 
+def test_a_module_is_named() -> None:
+    profile = holdfast.from_text(RULES, facts={"edge": EDGES}, profile=True).profile()
+    assert "path: 1 round, 20 instances, 210 facts; the module transitive-closure derives" in str(profile)
+    assert [node["modules"] for node in profile.as_json()["nodes"] if "path" in node["predicates"]] == [
+        ["transitive-closure"]
+    ]
+
+
 def test_without_a_profile_there_is_none() -> None:
     with pytest.raises(UsageError, match="E0945"):
         holdfast.from_text(RULES, facts={"edge": EDGES}).profile()

@@ -7,7 +7,7 @@ from typing import Annotated
 from holdfast.cli import options, terminal
 from holdfast.cli.command_line import Exit, Option
 from holdfast.cli.evaluate import evaluate
-from holdfast.cli.why import ExplanationFormat, Seconds, check_format
+from holdfast.cli.why import FORMATS, ExplanationFormat, Seconds, check_format
 from holdfast.errors import ExitCode
 
 EXAMPLE = """holdfast repair examples/reachability/reachability.dl -F examples/reachability/facts --make 'path(4, 1)'"""
@@ -54,7 +54,7 @@ def repair(
     Tests each repair and shows what else it would change; the fewest edits come first.  The exit code is 1 if no
     repair is found.
     """
-    check_format(format, ("text", "json"))
+    check_format(format, FORMATS)
     limits = (None, None, None, None)
     base = evaluate(program, facts, limits, no_module, macro=macro, include=include, functors=functors)
     found = base.repair(
@@ -66,7 +66,8 @@ def repair(
         edits=edits,
         seconds=seconds,
     )
-    terminal.text(found.to_json(indent=2) if format == "json" else str(found))
+    shown = {"json": lambda: found.to_json(indent=2), "dot": found.to_dot}.get(format, found.__str__)
+    terminal.text(shown())
     if not found:
         raise Exit(ExitCode.CHECK_FAILED)
 

@@ -80,7 +80,9 @@ def _explained(
     """The answer as text; None if the fact does not hold."""
     if supports is not None:
         found = base.supports(fact, limit=supports, seconds=seconds)
-        return None if found is None else found.to_json(indent=2) if format == "json" else str(found)
+        if found is None:
+            return None
+        return found.to_json(indent=2) if format == "json" else found.to_dot() if format == "dot" else str(found)
     if most_ways is not None:
         ways = base.why(fact, ways="all", limit=most_ways, seconds=seconds)
         if ways is None:

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from holdfast.explanations.matching import ANY, Binding, Fact, FactPattern, Matcher
 from holdfast.explanations.proof import Complete, ProofStep, complete_json, fact_text, quoted
-from holdfast.explanations.scope import has_wildcard, variables
+from holdfast.explanations.scope import bindable
+from holdfast.explanations.short_names import ShortNames
 from holdfast.explanations.terms import NoValue, text_of
-from holdfast.explanations.written import RuleHead, formulas
+from holdfast.explanations.written import RuleHead
 from holdfast.language import tree
 from holdfast.language.printer import show_formula, show_rule, show_term
+from holdfast.language.syntax import conjuncts, has_wildcard, variables
 from holdfast.quick_dataclass import dataclass
 
 if TYPE_CHECKING:
@@ -64,6 +66,8 @@ class Absence:
     """Likely mistakes, the likeliest first."""
     certificate: Callable[[], Certificate]
     """What shows that it is absent; raises `LimitReached` if the search for that is stopped."""
+    names: ShortNames
+    """For texts, trees and pictures."""
 
     def to_json(self, **options: Any) -> str:
         """As JSON, whole: what `holdfast.check_proof` checks.  Raises `LimitReached` if no certificate was found."""
@@ -83,34 +87,36 @@ class Absence:
         return "\n".join(self._lines())
 
     def __repr__(self) -> str:
-        return f"<absence of {fact_text(self.goal)}: {len(self.obstacles[self.goal])} rules fail>"
+        return f"<absence of {self.names(fact_text(self.goal))}: {len(self.obstacles[self.goal])} rules fail>"
 
     def _lines(self) -> Iterator[str]:
         yield self._headline()
         yield from (f"  {line}" for line in self._suspected())
         if self.nearest:
-            yield f"  nearest: {', '.join(self.nearest)}"
+            yield f"  nearest: {self.names(', '.join(self.nearest))}"
         yield from self._rules(self.goal, "  ", {self.goal})
 
     def _headline(self) -> str:
-        shown = fact_text(self.goal)
+        shown = self.names(fact_text(self.goal))
         return f"no fact {shown} holds" if ANY in self.goal[1] else f"{shown} does not hold"
 
     def _suspected(self) -> Iterator[str]:
         """The likeliest mistakes; where there is only one thing to say, the rules say it."""
         if self.suspects:
             yield "likely causes:"
-            yield from (f"  {number}. {each.text}" for number, each in enumerate(self.suspects[:NEAREST], 1))
+            yield from (
+                f"  {number}. {self.names(each.text)}" for number, each in enumerate(self.suspects[:NEAREST], 1)
+            )
 
     def _rules(self, goal: Fact, indent: str, seen: set[Fact]) -> Iterator[str]:
         if not self.obstacles.get(goal):
             yield f"{indent}{_NOT_GIVEN}"
         for each in self.obstacles.get(goal, ()):
             yield f"{indent}{each.rule_name}: {each.rule}"
-            yield from (f"{indent}  {line}" for line in each.lines())
+            yield from (f"{indent}  {self.names(line)}" for line in each.lines())
             below = self._below(each, seen)
             if below is not None:
-                yield f"{indent}  why no {fact_text(below)}:"
+                yield f"{indent}  why no {self.names(fact_text(below))}:"
                 yield from self._rules(below, indent + "    ", seen)
 
     def _below(self, each: Obstacle, seen: set[Fact]) -> Fact | None:
@@ -125,9 +131,11 @@ class Absence:
         """As a graph for Graphviz: facts that are missing, and the rules that fail because of them."""
         places = {fact: f"f{place}" for place, fact in enumerate(self._named())}
         lines = ["digraph absence {", "  rankdir=BT;", "  node [shape=box, fontname=sans];"]
-        lines += [f"  {place} [label={quoted(fact_text(fact))}, style=dashed];" for fact, place in places.items()]
+        lines += [
+            f"  {place} [label={quoted(self.names(fact_text(fact)))}, style=dashed];" for fact, place in places.items()
+        ]
         for number, (fact, each) in enumerate((f, each) for f, some in self.obstacles.items() for each in some):
-            lines.append(f"  r{number} [label={quoted(f'{each.rule_name}: {each.fails}')}, shape=ellipse];")
+            lines.append(f"  r{number} [label={quoted(f'{each.rule_name}: {self.names(each.fails)}')}, shape=ellipse];")
             lines.append(f"  r{number} -> {places[fact]};")
             lines += [f"  {places[each.missing]} -> r{number};"] if each.missing is not None else []
         return "\n".join([*lines, "}"])
@@ -142,7 +150,7 @@ class Absence:
 
         lines = [self._headline(), *self._suspected()]
         if self.nearest:
-            lines.append(f"nearest: {', '.join(self.nearest)}")
+            lines.append(f"nearest: {self.names(', '.join(self.nearest))}")
         return f"<pre>{escape(chr(10).join(lines))}</pre>{self._html(self.goal, {self.goal})}"
 
     def _html(self, goal: Fact, seen: set[Fact]) -> str:
@@ -150,9 +158,9 @@ class Absence:
 
         parts = []
         for each in self.obstacles.get(goal, ()):
-            inside = "".join(f"<div>{escape(line)}</div>" for line in each.lines())
+            inside = "".join(f"<div>{escape(self.names(line))}</div>" for line in each.lines())
             if (below := self._below(each, seen)) is not None:
-                summary = escape(f"why no {fact_text(below)}")
+                summary = escape(f"why no {self.names(fact_text(below))}")
                 inside += f"<details><summary>{summary}</summary>{self._html(below, seen)}</details>"
             rule = f"{escape(each.rule_name)}: <code>{escape(each.rule)}</code>"
             parts.append(f"<details open style='margin-left:1.5em'><summary>{rule}</summary>{inside}</details>")
@@ -189,7 +197,8 @@ def obstacle(source: Matcher, rule: RuleHead, pattern: FactPattern) -> Obstacle 
     start = source.started(rule.head, pattern, {})
     if start is None:
         return None
-    given, waiting, held = [start[0]], [*formulas(rule.body), *start[1]], 0
+    body = [*conjuncts(rule.body), *start[1]]
+    given, waiting, held = [start[0]], list(body), 0
     total, text = len(waiting), show_rule(tree.Rule(rule.rule.heads, rule.rule.body, span=rule.rule.span))
     better = source.group((source.name(rule.head.name), pattern))
     if better is not None and (rows := source.facts(better[0], [better[1]])[0]):
@@ -197,11 +206,13 @@ def obstacle(source: Matcher, rule: RuleHead, pattern: FactPattern) -> Obstacle 
         return Obstacle(rule.name, text, held, total, 1, fails)
     outside = variables(rule.head)
     while waiting:
-        item = source.next_formula(waiting, frozenset(given[0]))
+        item = source.next_formula(waiting, frozenset(given[0]), body)
+        others = [other for other in body if other is not item]
+        mentioned = outside.union(*(variables(other, False) for other in others))
         waiting.remove(item)
         ways = len(given)
         try:
-            given_now = _alike(source.solve(item, given[:_LOOKED_AT], frozenset(), outside))
+            given_now = _alike(source.solve(item, given[:_LOOKED_AT], bindable(others), mentioned))
         except NoValue as error:
             return Obstacle(rule.name, text, held, total, ways, str(error))
         if not given_now:

@@ -13,11 +13,12 @@ from typing import Any, Protocol, TypeAlias
 
 from holdfast.explanations.absence import known_pattern
 from holdfast.explanations.matching import ANY, Binding, Fact, FactPattern
-from holdfast.explanations.scope import is_test, nodes, variables
+from holdfast.explanations.scope import bindable, is_test
 from holdfast.explanations.search import Explainer, FactSource, SearchLimit
 from holdfast.explanations.terms import NoValue
-from holdfast.explanations.written import RuleHead, formulas
+from holdfast.explanations.written import RuleHead
 from holdfast.language import tree
+from holdfast.language.syntax import alternatives, nodes, variables
 from holdfast.quick_dataclass import dataclass
 
 VAGUE = 1_000
@@ -117,6 +118,8 @@ class Candidates:
         exact = list(self._source.exact)
         yield from (Edit(False, step.conclusion) for step in steps if step.is_asserted)
         yield from (self._later(pattern, True) for pattern in exact)
+        for name, pattern in exact:  # a negation inside a negation wants them, and they are no premises
+            yield from (self._later((name, row), False) for row in self._source.facts(name, [pattern])[0])
 
     # --- toward a fact -----------------------------------------------------------------------------------
 
@@ -127,7 +130,7 @@ class Candidates:
             start = self._source.started(rule.head, (self._source.group(goal) or goal)[1], {})
             if start is None:
                 continue
-            for items in _alternatives(rule.body):
+            for items in alternatives(rule.body):
                 if self._on_rule is not None:
                     self._on_rule(rule, [*items, *start[1]], start[0])
                 yield from self._openings(rule, [*items, *start[1]], start[0])
@@ -147,7 +150,7 @@ class Candidates:
         if rule.limit is not None or any(isinstance(a, tree.HeadAggregate) for a in rule.head.arguments):
             yield 0, lambda: self._touched(items, start)
             return
-        editable = [item for item in items if is_editable(item)]
+        editable, around = [item for item in items if is_editable(item)], bindable(items)
         most = len(editable) - 1 if len(editable) <= _LONG else 2
         self.is_complete &= len(editable) <= _LONG
         for item in editable:
@@ -155,11 +158,13 @@ class Candidates:
             for size in range(most + 1):
                 for opened in combinations(others, size):
                     left = [other for other in items if other is not item and not any(other is o for o in opened)]
-                    yield size, lambda item=item, left=left: self._opened(item, left, start)  # type: ignore[misc]
+                    yield size, lambda item=item, left=left: self._opened(item, left, start, around)  # type: ignore[misc]
 
-    def _opened(self, item: tree.Formula, left: list[tree.Formula], start: Binding) -> Iterator[Edit | _Step]:
+    def _opened(
+        self, item: tree.Formula, left: list[tree.Formula], start: Binding, around: frozenset[str]
+    ) -> Iterator[Edit | _Step]:
         """What a condition needs, for each way in which those that are left hold."""
-        for b in self._solved(self._anchored(left, start), start):
+        for b in self._solved(self._anchored(left, start), start, around):
             match item:
                 case tree.Atom():
                     pattern = known_pattern(self._source, item, b)
@@ -200,14 +205,12 @@ class Candidates:
         atoms = [node for node in nodes(item) if isinstance(node, tree.Atom) and not is_test(node)]
         return any(self._source.size(self._source.name(a.name), len(a.arguments)) > _MANY for a in atoms)
 
-    def _solved(self, items: list[tree.Formula], start: Binding) -> list[Binding]:
+    def _solved(self, items: list[tree.Formula], start: Binding, around: frozenset[str]) -> list[Binding]:
         """The ways in which conditions hold; one whose variables are not bound says nothing yet."""
         used = frozenset().union(*map(variables, items)) if items else frozenset[str]()
         while items:
             try:
-                return self._source.solve(
-                    tree.Conjunction(tuple(items), span=items[0].span), [start], frozenset(), used
-                )
+                return self._source.solve(tree.Conjunction(tuple(items), span=items[0].span), [start], around, used)
             except NoValue:
                 rest: list[tree.Formula] = [item for item in items if isinstance(item, tree.Atom) and not is_test(item)]
                 items = rest if len(rest) < len(items) else []
@@ -217,21 +220,3 @@ class Candidates:
 def is_editable(item: tree.Formula) -> bool:
     """Whether edits of facts can change whether it holds."""
     return any(isinstance(node, tree.Atom) and not is_test(node) for node in nodes(item))
-
-
-def _alternatives(body: tree.Formula) -> Iterator[list[tree.Formula]]:
-    """The conjunctions of which a body is the disjunction."""
-    items = formulas(body)
-    parts = [_choices(item) for item in items]
-    for chosen in product(*parts):
-        yield [literal for part in chosen for literal in part]
-
-
-def _choices(item: tree.Formula) -> list[list[tree.Formula]]:
-    if isinstance(item, tree.Disjunction):
-        return [literals for one in item.items for literals in _alternatives(one)]
-    if isinstance(item, tree.Conjunction):
-        return list(_alternatives(item))
-    if isinstance(item, tree.Negation) and isinstance(item.operand, tree.Negation):
-        return list(_alternatives(item.operand.operand))
-    return [[item]]

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Protocol
 
 from holdfast.explanations.matching import ANY, Binding, Fact, FactPattern
-from holdfast.explanations.scope import nodes
-from holdfast.explanations.written import RuleHead, formulas
+from holdfast.explanations.written import RuleHead
 from holdfast.language import tree
+from holdfast.language.syntax import conjuncts, nodes
 from holdfast.quick_dataclass import dataclass
 
 LARGE = 2_000
@@ -65,13 +65,13 @@ def closure_of(name: str, source: ChainSource) -> ClosureRules | None:
     steps = [rule for rule in others if rule not in symmetric]
     if _depends(steps, name, source):
         return None
-    loops = not any(isinstance(item, tree.Comparison) for item in formulas(shaped[0][0].body))
+    loops = not any(isinstance(item, tree.Comparison) for item in conjuncts(shaped[0][0].body))
     return ClosureRules(*shaped[0], tuple(steps), bool(symmetric), loops)
 
 
 def _transitive(rule: RuleHead) -> tuple[str, str, str] | None:
     """The variables of `R(x, z) :- R(x, y), R(y, z)`, also with `x != z`."""
-    items = formulas(rule.body)
+    items = conjuncts(rule.body)
     atoms = [item for item in items if isinstance(item, tree.Atom) and item.name == rule.head.name]
     ends = [[a.name for a in atom.arguments if isinstance(a, tree.Variable)] for atom in (rule.head, *atoms)]
     if len(atoms) != 2 or any(len(found) != 2 for found in ends):

@@ -15,24 +15,15 @@ from holdfast.explanations.checked_bodies import (
     GroundRow,
     Looking,
     Substitution,
-    conjuncts,
-    names,
-    parts,
     plain,
-    takes_apart,
 )
 from holdfast.explanations.terms import NOTHING, NoValue, aggregated, alike, as_close, number, value_of
 from holdfast.language import parse_body, tree
+from holdfast.language.syntax import alternatives, children, conjuncts, is_pattern, variables
+from holdfast.language.vocabulary import STANDARD_PREFIXES
 from holdfast.program.components import instantiated
 from holdfast.program.inlining import inlined
 
-_W3 = "http://www.w3.org/"
-_PREFIXES = {
-    "rdf": f"{_W3}1999/02/22-rdf-syntax-ns#",
-    "rdfs": f"{_W3}2000/01/rdf-schema#",
-    "owl": f"{_W3}2002/07/owl#",
-    "xsd": f"{_W3}2001/XMLSchema#",
-}
 _EQUIVALENCE = {
     "symmetric": ("p(y, x)", "p(x, y)"),
     "transitive": ("p(x, z)", "p(x, y)", "p(y, z)"),
@@ -49,15 +40,10 @@ class CheckedRule:
     body: tree.Formula
 
     @property
-    def limit(self) -> tuple[int, str] | None:
-        """The column and the function of a head whose only aggregate is min or max: of a limit relation."""
-        found = [(i, a.function) for i, a in enumerate(self.head.arguments) if isinstance(a, tree.HeadAggregate)]
-        return found[0] if len(found) == 1 and found[0][1] in ("min", "max") else None
-
-    def offering(self) -> CheckedRule:
-        """The rule with what it offers as its head."""
-        terms = tuple(a.target if isinstance(a, tree.HeadAggregate) else a for a in self.head.arguments)
-        return CheckedRule(self.name, replace(self.head, arguments=terms), self.body)
+    def open_variables(self) -> frozenset[str]:
+        """Those that a substitution may give values: not the ones that only a negation or an aggregate mentions."""
+        items = (item for some in alternatives(self.body) for item in some if not isinstance(item, tree.Negation))
+        return variables(self.head).union(*(variables(item, False) for item in items))
 
     @property
     def has_aggregates(self) -> bool:
@@ -70,7 +56,7 @@ class CheckedRules(BodyEvaluator):
 
     def __init__(self, program: tree.Program, look: Looking) -> None:
         items = inlined(instantiated(program, Diagnostics())).items
-        prefixes = _PREFIXES | {item.prefix: item.iri for item in items if isinstance(item, tree.Prefix)}
+        prefixes = STANDARD_PREFIXES | {item.prefix: item.iri for item in items if isinstance(item, tree.Prefix)}
         super().__init__(prefixes, {}, look)
         self.rules: dict[tuple[str, int], list[CheckedRule]] = {}
         self.limits: dict[tuple[str, int], tuple[int, str]] = {}
@@ -80,21 +66,22 @@ class CheckedRules(BodyEvaluator):
         for item in items:
             for name in item.names if isinstance(item, tree.Declaration) else ():
                 self.kinds[self.relation(name)] = [base_type(a.type_name, types) for a in item.attributes]  # type: ignore[union-attr]
-                if "eqrel" in item.qualifiers:  # type: ignore[union-attr]
-                    self._add_equivalence(name)
+                for kind, head, body in equivalence_rules(name) if "eqrel" in item.qualifiers else ():  # type: ignore[union-attr]
+                    self._add(f"{self.relation(name)}.{kind}", head, body)
         written = [item for item in items if isinstance(item, tree.Rule)]
         for called, rule in zip(rule_names(written), written, strict=True):
             for head in rule.heads:
                 if rule.body is None:
                     self.facts.append(self._ground(head, {}))
                 else:
-                    self._add(CheckedRule(called, head, rule.body))
+                    self._add(called, head, rule.body)
 
-    def _add(self, rule: CheckedRule) -> None:
-        place = self.relation(rule.head.name), len(rule.head.arguments)
-        if rule.limit is not None:
-            self.limits[place] = rule.limit
-        self.rules.setdefault(place, []).append(rule if rule.limit is None else rule.offering())
+    def _add(self, name: str, written: tree.Atom, body: tree.Formula) -> None:
+        head, limit = offered(written)
+        place = self.relation(head.name), len(head.arguments)
+        if limit is not None:
+            self.limits[place] = limit
+        self.rules.setdefault(place, []).append(CheckedRule(name, head, body))
 
     def group(self, name: str, pattern: GroundRow) -> GroundRow:
         """A pattern; of a limit relation, that of all that may be offered beside it."""
@@ -109,12 +96,6 @@ class CheckedRules(BodyEvaluator):
         column, function = self.limits[name, len(derived)]
         mine, other = alike([there[column], derived[column]])
         return bool(other < mine if function == "min" else other > mine)
-
-    def _add_equivalence(self, name: tree.Name) -> None:
-        for kind, texts in _EQUIVALENCE.items():
-            atoms = [atom for text in texts if isinstance(atom := parse_body(text, ""), tree.Atom)]
-            head, *body = (replace(atom, name=name) for atom in atoms)
-            self._add(CheckedRule(f"{self.relation(name)}.{kind}", head, tree.Conjunction(tuple(body), span=name.span)))
 
     def fact(self, text: str, whole: bool = False) -> Ground:
         """A fact, or a pattern with `_` for any value, from its text."""
@@ -131,7 +112,7 @@ class CheckedRules(BodyEvaluator):
     def constant(self, text: str) -> Any:
         """A value from its text."""
         comparison = parse_body(f"x = {text}", "<proof>")
-        if not isinstance(comparison, tree.Comparison) or names(comparison.right):
+        if not isinstance(comparison, tree.Comparison) or variables(comparison.right):
             raise NoValue(f"{text} is not a value")
         return self.value(comparison.right, {})
 
@@ -145,15 +126,19 @@ class CheckedRules(BodyEvaluator):
     def instances(
         self, rule: CheckedRule, pattern: GroundRow, given: Substitution
     ) -> Iterator[tuple[GroundRow, Substitution]]:
-        """The instances of a rule whose heads fit a pattern: the head's values, and the substitution."""
-        b: Substitution | None = given
+        """The instances of a rule whose heads fit a pattern: the head's values, and the substitution.
+
+        What is `given` must not narrow a group down: of a head with aggregates only the pattern counts.
+        """
+        b: Substitution | None = {} if rule.has_aggregates else given
         items = conjuncts(rule.body)
         for place, (term, value) in enumerate(zip(rule.head.arguments, pattern, strict=True)):
             if b is not None and value is not FREE and not isinstance(term, tree.HeadAggregate):
                 b = self._fitted(place, term, value, b, items)
         if b is None:
             return
-        found = self.solve(items, b, frozenset(), names(rule.head), rule.has_aggregates)
+        body = tree.Conjunction(tuple(items), span=rule.head.span)
+        found = self.solve(body, b, frozenset(), variables(rule.head), rule.has_aggregates)
         heads = self._grouped(rule.head, found, pattern) if rule.has_aggregates else self._each_head(rule.head, found)
         for row, new in heads:
             if NOTHING not in row and fits(row, pattern):
@@ -161,7 +146,7 @@ class CheckedRules(BodyEvaluator):
 
     def _fitted(self, place: int, term: Any, value: Any, b: Substitution, items: list[Any]) -> Substitution | None:
         """What a column of the head says of variables; what it cannot say yet becomes a condition."""
-        if takes_apart(term) or not names(term):
+        if is_pattern(term) or not variables(term):
             return self.equal(term, value, b)
         new: Substitution | None = b
         match term:  # x + 1 = 5 says what x is
@@ -204,7 +189,7 @@ class CheckedRules(BodyEvaluator):
         """The relations below a node, and whether a negation or an aggregate reads them."""
         if isinstance(node, tree.Atom):
             yield self.relation(node.name), sealed
-        for part in parts(node):
+        for part in children(node):
             yield from self.reads(part, sealed or isinstance(node, tree.Negation | tree.Aggregate))
 
     def in_circles(self) -> str | None:
@@ -225,6 +210,23 @@ class CheckedRules(BodyEvaluator):
             if head in seen:
                 return head
         return None
+
+
+def offered(head: tree.Atom) -> tuple[tree.Atom, tuple[int, str] | None]:
+    """A head; of a limit relation, whose only aggregate is min or max, what it offers, with the column and which."""
+    found = [(i, a.function) for i, a in enumerate(head.arguments) if isinstance(a, tree.HeadAggregate)]
+    if len(found) != 1 or found[0][1] not in ("min", "max"):
+        return head, None
+    terms = tuple(a.target if isinstance(a, tree.HeadAggregate) else a for a in head.arguments)
+    return replace(head, arguments=terms), found[0]
+
+
+def equivalence_rules(name: tree.Name) -> Iterator[tuple[str, tree.Atom, tree.Formula]]:
+    """The rules of a relation that is declared `eqrel`, each with its kind."""
+    for kind, texts in _EQUIVALENCE.items():
+        atoms = [atom for text in texts if isinstance(atom := parse_body(text, ""), tree.Atom)]
+        head, *body = (replace(atom, name=name) for atom in atoms)
+        yield kind, head, tree.Conjunction(tuple(body), span=name.span)
 
 
 def fits(row: GroundRow, pattern: GroundRow) -> bool:

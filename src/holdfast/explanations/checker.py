@@ -138,6 +138,8 @@ class _Checker:
 
     def _follows(self, rule: CheckedRule, conclusion: Ground, given: Substitution) -> bool:
         """Whether an instance has just these premises and values; all are looked at, for what they rest on."""
+        if not given.keys() <= rule.open_variables:
+            return False
         found = [b for _, b in self.rules.instances(rule, conclusion[1], given)]
         return any(set(b.get(PREMISES, ())) == set(self.premises or ()) and plain(b) == plain(given) for b in found)
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, TypeAlias
+from functools import partial
+from typing import Any, NamedTuple, TypeAlias
 
-from holdfast.explanations.scope import binds, closed, closure, has_wildcard, is_pattern, is_test, nodes, variables
+from holdfast.explanations.scope import binds, closure, is_test
 from holdfast.explanations.terms import (
     NOTHING,
     TESTS,
@@ -21,8 +22,17 @@ from holdfast.explanations.terms import (
     spanned,
     value_of,
 )
-from holdfast.explanations.written import RuleHead, formulas, written_program
+from holdfast.explanations.written import RuleHead, written_program
 from holdfast.language import parse_body, tree
+from holdfast.language.syntax import (
+    alternatives,
+    closed_parts,
+    conjuncts,
+    has_wildcard,
+    is_pattern,
+    nodes,
+    variables,
+)
 from holdfast.values import BlankNode, Iri
 from holdfast.values.model import NIL, Record
 
@@ -34,6 +44,18 @@ USED = " used"  # in a binding: the facts that it was matched with, those of agg
 JoinShape: TypeAlias = tuple[
     str, list[tuple[tree.Term, str | None]], list[tuple[tree.Term, int]], list[tuple[tree.Term, int]]
 ]
+
+
+class FormulaScope(NamedTuple):
+    """What a formula of a body can see: variables that the others bind, whatever the head says, and those that are
+    mentioned outside.  A negation or an aggregate takes the values of its other variables from nowhere."""
+
+    outer: frozenset[str]
+    used: frozenset[str]
+
+
+FormulaChoice: TypeAlias = tuple[int, FormulaScope]
+_SAMPLED = 3  # bindings by which atoms are compared
 GOAL = " goal"  # in a binding: the number of the pattern that its head must fit
 
 
@@ -50,10 +72,11 @@ class Matcher:
         )
         self.name, self._limits = written.name, written.limits
         self._lasting, self._orders, self._equation = written.lasting, written.orders, written.equation
+        self._scopes: dict[tuple[object, ...], dict[int, FormulaScope]] = written.scopes
         self._shapes: dict[tuple[int, frozenset[str]], JoinShape] = written.shapes
         self._is_sized = False  # whether of atoms that are alike the one of the smaller relation is matched first
-        self._sized_orders: dict[tuple[object, ...], tuple[int, frozenset[str], frozenset[str]]] = {}
         self._texts: dict[str, Fact] = {}
+        self.names = written.names
 
     def group(self, fact: Fact) -> Fact | None:
         """The pattern of all that rules may offer beside a fact; None if its relation is no limit relation."""
@@ -73,6 +96,10 @@ class Matcher:
     def size(self, name: str, arity: int) -> int:
         """The number of facts of a relation."""
         raise NotImplementedError
+
+    def fan_out(self, name: str, patterns: Sequence[FactPattern]) -> float:
+        """How many facts fit patterns, about."""
+        return self.size(name, len(patterns[0]))
 
     def some_facts(self, name: str, pattern: FactPattern, most: int) -> list[FactPattern]:
         """The first facts that fit a pattern."""
@@ -107,21 +134,25 @@ class Matcher:
             list(self.instances(rule, [(pattern, {}) for pattern in patterns]))
         else:
             grouped = any(isinstance(a, tree.HeadAggregate) for a in rule.head.arguments)
-            list(self._solutions(rule, [(pattern, {}) for pattern in patterns], grouped))
+            list(self._solutions(rule, [(pattern, {}) for pattern in patterns], grouped, only_ask=True))
 
     def _solutions(
-        self, rule: RuleHead, goals: Sequence[tuple[FactPattern, Binding]], exact: bool
+        self, rule: RuleHead, goals: Sequence[tuple[FactPattern, Binding]], exact: bool, *, only_ask: bool = False
     ) -> Iterator[list[Binding]]:
-        """The bindings under which a body holds, those that began with the same variables together."""
+        """The bindings under which a body holds, those that began with the same variables together.
+
+        With `only_ask` what the last atom meets is looked up and not bound.
+        """
         waiting: dict[frozenset[str], tuple[list[Binding], list[tree.Formula]]] = {}
-        for place, (pattern, given) in enumerate(goals):
-            start = self.started(rule.head, pattern, {**given, GOAL: place})
+        grouped = any(isinstance(a, tree.HeadAggregate) for a in rule.head.arguments)
+        for place, (pattern, given) in enumerate(goals):  # what is given must not narrow a group down
+            start = self.started(rule.head, pattern, {GOAL: place} if grouped else {**given, GOAL: place})
             if start is not None:
                 waiting.setdefault(frozenset(start[0]), ([], start[1]))[0].append(start[0])
         outside = rule.head_variables
         for starts, extra in waiting.values():
-            body = tree.Conjunction((*formulas(rule.body), *extra), span=rule.head.span)
-            yield self.solve(body, starts, frozenset(), outside, exact)
+            body = tree.Conjunction((*conjuncts(rule.body), *extra), span=rule.head.span)
+            yield self.solve(body, starts, frozenset(), outside, exact, only_ask=only_ask)
 
     def started(self, head: tree.Atom, pattern: FactPattern, b: Binding) -> tuple[Binding, list[tree.Formula]] | None:
         """What a pattern says of the head's variables, and the equations that are left of it."""
@@ -171,109 +202,152 @@ class Matcher:
         around: frozenset[str],
         used: frozenset[str],
         exact: bool = False,
+        *,
+        only_ask: bool = False,
     ) -> list[Binding]:
         """All ways to extend bindings, which bind the same variables, so that a formula holds.
 
         `around` are variables that surrounding formulas bind, `used` those that they or the head mention.
         """
-        waiting = formulas(formula)
-        while waiting and given:
-            bound = frozenset(given[0])
-            place, there, mentioned = self._order(waiting, bound, around, used)
-            item = waiting.pop(place)
-            if isinstance(item, tree.Disjunction):  # each alternative with all the rest: it binds what it likes
-                rests = [tree.Conjunction((*formulas(one), *waiting), span=item.span) for one in item.items]
-                return [new for rest in rests for new in self.solve(rest, given, around, used, exact)]
-            given = self._step(item, given, there, mentioned, exact)
-        return given
-
-    def _order(
-        self, waiting: list[tree.Formula], bound: frozenset[str], around: frozenset[str], used: frozenset[str]
-    ) -> tuple[int, frozenset[str], frozenset[str]]:
-        """The place of the next formula, what surrounds it then, and what the others mention."""
-        key = (*map(id, waiting), bound, around, used)
-        lasts = self._lasting.issuperset(key[:-3])
-        orders = self._sized_orders if self._is_sized else self._orders
-        found = orders.get(key) if lasts else None
-        if found is None:
-            place = self._cheapest(waiting, bound, around)
-            rest = [*waiting[:place], *waiting[place + 1 :]]
-            mentioned = used.union(*(variables(other, False) for other in rest))
-            found = place, around | closure(rest, bound), mentioned
-            if lasts:
-                orders[key] = found
+        found: list[Binding] = []
+        for waiting in alternatives(formula):
+            extended, scopes = given, self._scopes_of(waiting, around, used)
+            while waiting and extended:
+                choices = self._order(waiting, frozenset(extended[0]), scopes)
+                best = choices[0] if len(choices) == 1 else min(choices, key=partial(self._fan_out, waiting, extended))
+                item = waiting.pop(best[0])
+                if only_ask and not waiting and isinstance(item, tree.Atom) and not is_test(item):
+                    self.lookup(*self._looked_up(item, extended, best[1])[1:], exact)
+                    break
+                extended = self._step(item, extended, best[1], exact)
+            found += extended
         return found
 
-    def next_formula(self, waiting: list[tree.Formula], bound: frozenset[str]) -> tree.Formula:
-        """The cheapest formula that is ready: a test, then an atom with few unknown columns."""
-        return waiting[self._cheapest(waiting, bound, frozenset())]
+    def _scopes_of(
+        self, items: Sequence[tree.Formula], around: frozenset[str], used: frozenset[str]
+    ) -> dict[int, FormulaScope]:
+        """The scopes of formulas that hold together."""
+        key = (*map(id, items), around, used)
+        lasts = self._lasting.issuperset(key[:-2])
+        found = self._scopes.get(key) if lasts else None
+        if found is None:
+            found = {}
+            for item in items:
+                others = [other for other in items if other is not item]
+                mentioned = used.union(*(variables(other, False) for other in others))
+                found[id(item)] = FormulaScope(closure(others, around), mentioned)
+            if lasts:
+                self._scopes[key] = found
+        return found
 
-    def _cheapest(self, waiting: list[tree.Formula], bound: frozenset[str], around: frozenset[str]) -> int:
+    def _order(
+        self, waiting: list[tree.Formula], bound: frozenset[str], scopes: dict[int, FormulaScope]
+    ) -> list[FormulaChoice]:
+        """The formula that is matched next; if sizes count, all atoms that may be."""
+        key = (*map(id, waiting), bound, id(scopes), self._is_sized)
+        lasts = self._lasting.issuperset(scopes)  # then the scopes are kept, so that their id is theirs
+        found = self._orders.get(key) if lasts else None
+        if found is None:
+            costs = self._costs(waiting, bound, scopes)
+            ties = [place for (late, is_atom, free, _), place in costs if is_atom and free and not late]
+            places = ties if self._is_sized and costs[0][1] in ties else [costs[0][1]]
+            found = [(place, scopes[id(waiting[place])]) for place in places]
+            if lasts:
+                self._orders[key] = found
+        return found
+
+    def _fan_out(self, waiting: list[tree.Formula], given: list[Binding], choice: FormulaChoice) -> float:
+        """How many facts an atom meets, about."""
+        atom = waiting[choice[0]]
+        assert isinstance(atom, tree.Atom), "only atoms are compared by size"
+        name, fixed, _, _ = self._shape(atom, frozenset(given[0]))
+        return self.fan_out(name, [self._pattern(fixed, b, choice[1]) for b in given[:_SAMPLED]])
+
+    def _pattern(
+        self, fixed: list[tuple[tree.Term, str | None]], b: Binding, scope: FormulaScope | None = None
+    ) -> FactPattern:
+        return tuple(ANY if kind is None else value_of(self.value(a, b, scope), kind) for a, kind in fixed)
+
+    def next_formula(
+        self, waiting: list[tree.Formula], bound: frozenset[str], body: list[tree.Formula]
+    ) -> tree.Formula:
+        """The cheapest formula that is ready: a test, then an atom with few unknown columns; alternatives come last.
+
+        `body` are all formulas of the body, those that were matched before among them.
+        """
+        either = [item for item in waiting if isinstance(item, tree.Disjunction)]
+        plain = [item for item in waiting if not isinstance(item, tree.Disjunction)]
+        scopes = self._scopes_of(body, frozenset().union(*map(variables, either)), frozenset())
+        try:
+            return plain[self._costs(plain, bound, scopes)[0][1]]
+        except NoValue:
+            if not either:
+                raise
+            return either[0]
+
+    def _costs(
+        self, waiting: Sequence[tree.Formula], bound: frozenset[str], scopes: dict[int, FormulaScope]
+    ) -> list[tuple[tuple[bool, bool, int, int], int]]:
+        """What the formulas that are ready cost, with their places, the cheapest first."""
         costs = []
         for place, item in enumerate(waiting):
-            others = around | closure([other for other in waiting if other is not item], bound)
-            inside = [] if isinstance(item, tree.Disjunction) else [*closed(item)]
-            if binds(item, bound) is not None and all(variables(node) & others <= bound for node in inside):
+            inside, outer = [*closed_parts(item)], scopes[id(item)].outer
+            if binds(item, bound) is not None and all(variables(node) & outer <= bound for node in inside):
                 terms = item.arguments if isinstance(item, tree.Atom) else ()
                 free = sum(isinstance(term, tree.Wildcard) or not variables(term) <= bound for term in terms)
-                late = isinstance(item, tree.Disjunction) or (isinstance(item, tree.Atom) and free == len(terms) > 0)
-                sized = self._is_sized and isinstance(item, tree.Atom) and free > 0 and not is_test(item)
-                size = self.size(self.name(item.name), len(terms)) if sized and isinstance(item, tree.Atom) else 0
-                costs.append(((late, isinstance(item, tree.Atom), free, size, len(inside)), place))
+                late = free == len(terms) > 0
+                costs.append(((late, isinstance(item, tree.Atom), free, len(inside)), place))
         if not costs:
-            alternatives = [place for place, item in enumerate(waiting) if isinstance(item, tree.Disjunction)]
-            if not alternatives:
-                raise NoValue("a variable is never bound")
-            return alternatives[0]
-        return min(costs)[1]
+            raise NoValue("a variable is never bound")
+        return sorted(costs)
 
-    def _step(
-        self, item: tree.Formula, given: list[Binding], around: frozenset[str], used: frozenset[str], exact: bool
-    ) -> list[Binding]:
+    def _step(self, item: tree.Formula, given: list[Binding], scope: FormulaScope, exact: bool) -> list[Binding]:
         match item:
             case tree.Atom() if is_test(item):
-                return [b for b in given if self._test(item.name.text, item.arguments, b)]
+                return [b for b in given if self._test(item.name.text, item.arguments, b, scope)]
             case tree.Atom():
-                return list(self._join(item, given, exact))
-            case tree.Negation(operand=tree.Negation(operand=inner)):
-                return self.solve(inner, given, around, used, exact)
+                return list(self._join(item, given, scope, exact))
             case tree.Negation(operand=operand):
-                own = variables(operand)
-                return [b for b in given if not self.solve(operand, [only(b, own)], around, frozenset(), True)]
-            case tree.Conjunction():
-                return self.solve(item, given, around, used, exact)
+                own = variables(operand) & scope.outer
+                return [b for b in given if not self.solve(operand, [only(b, own)], own, frozenset(), True)]
             case tree.Truth(value=value):
                 return given if value else []
             case tree.Constraint(function=function, arguments=arguments):
-                return [b for b in given if self._test(function, arguments, b)]
+                return [b for b in given if self._test(function, arguments, b, scope)]
             case tree.Comparison():
-                return [new for b in given for new in self._compare(item, b, around, used)]
+                return [new for b in given for new in self._compare(item, b, scope)]
         raise Unknown(f"the checker does not know {type(item).__name__}")
 
-    def _test(self, function: str, arguments: Sequence[tree.Term], b: Binding) -> bool:
-        values = [self.value(argument, b) for argument in arguments]
+    def _test(self, function: str, arguments: Sequence[tree.Term], b: Binding, scope: FormulaScope) -> bool:
+        values = [self.value(argument, b, scope) for argument in arguments]
         try:
             return NOTHING not in values and bool(TESTS[function](*values))
         except (TypeError, AttributeError, re.error) as error:
             raise Unknown(f"{function}: {error}") from error
 
-    def _join(self, atom: tree.Atom, given: list[Binding], exact: bool) -> Iterator[Binding]:
+    def _join(self, atom: tree.Atom, given: list[Binding], scope: FormulaScope, exact: bool) -> Iterator[Binding]:
         """An atom against the facts that fit what is bound in it."""
-        name, fixed, free, late = self._shape(atom, frozenset(given[0]))
-        patterns: list[FactPattern] = [
-            tuple(ANY if kind is None else value_of(self.value(a, b), kind) for a, kind in fixed) for b in given
-        ]
-        if any(NOTHING in pattern for pattern in patterns):
-            pairs = [(b, p) for b, p in zip(given, patterns, strict=True) if NOTHING not in p]
-            given, patterns = [b for b, _ in pairs], [p for _, p in pairs]
+        _, _, free, late = self._shape(atom, frozenset(given[0]))
+        given, name, patterns = self._looked_up(atom, given, scope)
         for b, rows in zip(given, self.lookup(name, patterns, exact), strict=True):
             used = b.get(USED, ())
             for row in rows:
                 new: Binding | None = {**b, USED: (*used, (name, row))}
                 for argument, place in free:
-                    new = None if new is None else self.unify(argument, row[place], new)
-                if new is not None and all(self.value(a, new) == row[place] for a, place in late):
+                    new = None if new is None else self.unify(argument, row[place], new, scope)
+                if new is not None and all(self.value(a, new, scope) == row[place] for a, place in late):
                     yield new
+
+    def _looked_up(
+        self, atom: tree.Atom, given: list[Binding], scope: FormulaScope
+    ) -> tuple[list[Binding], str, list[FactPattern]]:
+        """The relation and the patterns by which an atom is joined; bindings without a value are left out."""
+        name, fixed, _, _ = self._shape(atom, frozenset(given[0]))
+        patterns = [self._pattern(fixed, b, scope) for b in given]
+        if any(NOTHING in pattern for pattern in patterns):
+            pairs = [(b, p) for b, p in zip(given, patterns, strict=True) if NOTHING not in p]
+            given, patterns = [b for b, _ in pairs], [p for _, p in pairs]
+        return given, name, patterns
 
     def _shape(self, atom: tree.Atom, bound: frozenset[str]) -> JoinShape:
         """How an atom is joined: the relation, each argument with the type of its column or None if it is not known,
@@ -296,7 +370,7 @@ class Matcher:
                 self._shapes[key] = found
         return found
 
-    def unify(self, term: tree.Term, value: Any, b: Binding) -> Binding | None:
+    def unify(self, term: tree.Term, value: Any, b: Binding, scope: FormulaScope | None = None) -> Binding | None:
         """The binding under which a term has a value; a term that is not a pattern must have its variables bound."""
         match term:
             case tree.Wildcard():
@@ -309,13 +383,11 @@ class Matcher:
                     return None
                 new: Binding | None = b
                 for each, inside in zip(fields, value.fields, strict=True):
-                    new = None if new is None else self.unify(each, inside, new)
+                    new = None if new is None else self.unify(each, inside, new, scope)
                 return new
-        return b if self.value(term, b) == value else None
+        return b if self.value(term, b, scope) == value else None
 
-    def _compare(
-        self, item: tree.Comparison, b: Binding, around: frozenset[str], used: frozenset[str]
-    ) -> Iterator[Binding]:
+    def _compare(self, item: tree.Comparison, b: Binding, scope: FormulaScope) -> Iterator[Binding]:
         for here, there in ((item.left, item.right), (item.right, item.left)):
             if (
                 item.operator == "="
@@ -323,29 +395,28 @@ class Matcher:
                 and variables(there, False) <= b.keys()
                 and not has_wildcard(there)
             ):
-                for value, new in self._answers(there, b, around, used):
+                for value, new in self._answers(there, b, scope):
                     known = b.get(here.name) if isinstance(here, tree.Variable) else None
                     exact = as_close(value, known) if isinstance(there, tree.Aggregate) else value
-                    if (bound := self.unify(here, exact, new)) is not None:
+                    if (bound := self.unify(here, exact, new, scope)) is not None:
                         yield bound
                 return
-        for left, new in self._answers(item.left, b, around, used):
-            for right, both in self._answers(item.right, new, around, used):
+        for left, new in self._answers(item.left, b, scope):
+            for right, both in self._answers(item.right, new, scope):
                 pair = [left, right] if item.operator in ("=", "!=") else alike([left, right])
                 if TESTS[item.operator](*pair):
                     yield both
 
     # --- terms ---------------------------------------------------------------------------------------
 
-    def value(self, term: tree.Term, b: Binding) -> Any:
-        """The one value of a term whose variables are bound."""
+    def value(self, term: tree.Term, b: Binding, scope: FormulaScope | None = None) -> Any:
+        """The one value of a term whose variables are bound; a term outside of bodies sees all of them."""
         if isinstance(term, tree.Variable):
             return b[term.name]
-        return next((value for value, _ in self._answers(term, b, frozenset(), frozenset())), NOTHING)
+        seen = FormulaScope(frozenset(b), frozenset()) if scope is None else scope
+        return next((value for value, _ in self._answers(term, b, seen)), NOTHING)
 
-    def _answers(
-        self, term: tree.Term, b: Binding, around: frozenset[str], used: frozenset[str]
-    ) -> Iterator[tuple[Any, Binding]]:
+    def _answers(self, term: tree.Term, b: Binding, scope: FormulaScope) -> Iterator[tuple[Any, Binding]]:
         match term:
             case tree.Variable(name=name):
                 yield b[name], b
@@ -361,18 +432,14 @@ class Matcher:
             case tree.Nil():
                 yield NIL, b
             case tree.Cast(operand=operand):
-                yield from self._answers(operand, b, around, used)
+                yield from self._answers(operand, b, scope)
             case tree.Aggregate():
-                yield from self._aggregate(term, b, around, used)
+                yield from self._aggregate(term, b, scope)
             case _:
                 operands, function = _operands(term)
                 rows: list[tuple[list[Any], Binding]] = [([], b)]
                 for each in operands:
-                    rows = [
-                        ([*done, v], new)
-                        for done, so_far in rows
-                        for v, new in self._answers(each, so_far, around, used)
-                    ]
+                    rows = [([*done, v], new) for done, so_far in rows for v, new in self._answers(each, so_far, scope)]
                 for values, new in rows:
                     if function == "range":
                         yield from ((value, new) for value in spanned(*alike(values)))
@@ -390,23 +457,22 @@ class Matcher:
         """The value of a functor."""
         return compute(function, values)
 
-    def _aggregate(
-        self, term: tree.Aggregate, b: Binding, around: frozenset[str], used: frozenset[str]
-    ) -> Iterator[tuple[Any, Binding]]:
+    def _aggregate(self, term: tree.Aggregate, b: Binding, scope: FormulaScope) -> Iterator[tuple[Any, Binding]]:
         """Over the distinct substitutions of the body; min and max also bind what attains them."""
-        found = self.solve(term.body, [only(b, variables(term))], around, variables(term), True)
+        own = variables(term)
+        start = only(b, own & scope.outer)
+        found = self.solve(term.body, [start], frozenset(start), own, True)
         plain = any(isinstance(node, tree.Disjunction) for node in nodes(term.body))
         inner = {_key(new, with_facts=not plain): new for new in found}
         targets = [(self.value(term.target, new) if term.target else 0, new) for new in inner.values()]
         members = (*b.get(USED, ()), *(fact for new in inner.values() for fact in new.get(USED, ())))
         value = aggregated(term.function, [value for value, _ in targets])
-        free = variables(term) & used - b.keys() if term.function in ("min", "max") else frozenset[str]()
-        if value is not None and not free:
-            yield value, {**b, USED: members}
-        elif value is not None:
-            for chosen in {
-                _key(only(new, free)): only(new, free) for target, new in targets if target == value
-            }.values():
+        if value is None:
+            return
+        free = own & scope.used - start.keys() if term.function in ("min", "max") else frozenset[str]()
+        attain = [only(new, free) for target, new in targets if target == value] if free else [Binding()]
+        for chosen in {_key(some): some for some in attain}.values():
+            if all(b.get(name, known) == known for name, known in chosen.items()):
                 yield value, {**b, **chosen, USED: members}
 
     def fact(self, text: str, whole: bool = False) -> Fact:

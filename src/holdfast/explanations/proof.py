@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 from holdfast.errors import LimitReached, Span
 from holdfast.explanations.checker import ASSERTED
 from holdfast.explanations.matching import ANY, Fact
+from holdfast.explanations.short_names import FULL_NAMES, ShortNames
 from holdfast.explanations.terms import text_of
 from holdfast.quick_dataclass import dataclass
 
@@ -85,10 +86,11 @@ class _ShownStep:
     times: int
     premises: Sequence[Fact]
     absent: Sequence[Fact]
+    names: ShortNames
 
     def below(self) -> list[Fact | str]:
         """What the step uses; where that is much, it is counted."""
-        absent = [f"no {fact_text(pattern)}" for pattern in self.absent[:MOST_SHOWN]]
+        absent = [f"no {self.names(fact_text(pattern))}" for pattern in self.absent[:MOST_SHOWN]]
         shown: list[Fact | str] = [*self.premises[:MOST_SHOWN]]
         if len(self.premises) > MOST_SHOWN:
             shown.append(f"… and {len(self.premises) - MOST_SHOWN:,} more facts")
@@ -111,6 +113,10 @@ class Proof:
     inferences: tuple[ProofStep, ...]  # each after its premises, the conclusion's last
     complete: tuple[Complete, ...] = ()
     limit: LimitReached | None = None  # what stopped the search for the lists that negation and aggregates rest on
+    names: ShortNames = FULL_NAMES  # in texts, trees and pictures
+
+    def _shown_fact(self, fact: Fact) -> str:
+        return self.names(fact_text(fact))
 
     @cached_property
     def _by_conclusion(self) -> dict[Fact, ProofStep]:
@@ -173,7 +179,7 @@ class Proof:
         return self.tree()
 
     def __repr__(self) -> str:
-        return f"<proof of {fact_text(self.conclusion)}: height {self.height}, {self.size} facts>"
+        return f"<proof of {self._shown_fact(self.conclusion)}: height {self.height}, {self.size} facts>"
 
     def _lines(self, depth: int | None) -> Iterator[str]:
         """Depth first, on a stack of our own: proofs may be as deep as chains are long."""
@@ -188,7 +194,7 @@ class Proof:
             again = item in seen and not inference.is_asserted
             cut = depth is not None and level >= depth and not inference.is_asserted
             shown = self._shown(inference, fold=depth is None)
-            yield first + fact_text(item) + self._note(shown, again, cut)
+            yield first + self._shown_fact(item) + self._note(shown, again, cut)
             if again or cut:
                 continue
             seen.add(item)
@@ -213,8 +219,8 @@ class Proof:
                 absent |= dict.fromkeys(below.absent)
                 stack += below.premises[::-1]
         if len(same) <= MOST_SHOWN:
-            return _ShownStep(step, 1, step.premises, step.absent)
-        return _ShownStep(step, len(same), list(premises), list(absent))
+            return _ShownStep(step, 1, step.premises, step.absent, self.names)
+        return _ShownStep(step, len(same), list(premises), list(absent), self.names)
 
     def _note(self, shown: _ShownStep, again: bool, cut: bool) -> str:
         if shown.step.note:
@@ -227,12 +233,30 @@ class Proof:
         """The proof in sentences, what follows from what, premises first."""
         lines = []
         for shown in self._shown_steps():
-            facts = [part if isinstance(part, str) else fact_text(part) for part in shown.below()]
-            because = _listed([part.removeprefix("… and ") for part in facts])
             where = f" ({shown.step.span})" if shown.step.span is not None else ""
-            lines.append(f"{fact_text(shown.step.conclusion)} holds because of {because},")
+            lines.append(f"{self._shown_fact(shown.step.conclusion)} holds because {self._because(shown)},")
             lines.append(f"  {shown.how}{where}: {shown.step.rule}")
-        return "\n".join(lines) or f"{fact_text(self.conclusion)} was given."
+        return "\n".join(lines) or f"{self._shown_fact(self.conclusion)} was given."
+
+    def _because(self, shown: _ShownStep) -> str:
+        """What a step rests on, in clauses: what holds, what was given, what is not there."""
+        clauses = []
+        premises = {fact: self._shown_fact(fact) for fact in shown.premises[:MOST_SHOWN]}
+        derived = [text for fact, text in premises.items() if not self._by_conclusion[fact].is_asserted]
+        given = [text for fact, text in premises.items() if self._by_conclusion[fact].is_asserted]
+        more = len(shown.premises) - MOST_SHOWN
+        if derived:
+            clauses.append(f"{_listed(derived)} {'hold' if len(derived) > 1 else 'holds'}")
+        if given:
+            clauses.append(f"{_listed(given)} {'were' if len(given) > 1 else 'was'} given")
+        if more > 0:
+            clauses.append(f"{more:,} more fact{'s hold' if more > 1 else ' holds'}")
+        absent = [self._shown_fact(pattern) for pattern in shown.absent[:MOST_SHOWN]]
+        if len(shown.absent) > MOST_SHOWN:
+            absent.append(f"fact of {len(shown.absent) - MOST_SHOWN:,} more patterns")
+        if absent:
+            clauses.append("there is " + _listed([f"no {text}" for text in absent]))
+        return _listed(clauses) or "its conditions hold without any facts"
 
     def _shown_steps(self) -> list[_ShownStep]:
         """The steps that a text shows, premises first: none that is folded into another or that a list leaves out."""
@@ -249,7 +273,7 @@ class Proof:
         lines = ["digraph proof {", "  rankdir=BT;", "  node [shape=box, fontname=sans];"]
         for each in self._reached:
             style = ", style=filled, fillcolor=lightgrey" if each.is_asserted else ""
-            lines.append(f"  {places[each.conclusion]} [label={quoted(fact_text(each.conclusion))}{style}];")
+            lines.append(f"  {places[each.conclusion]} [label={quoted(self._shown_fact(each.conclusion))}{style}];")
             if not each.is_asserted:
                 rule = f"r{places[each.conclusion]}"
                 lines.append(f"  {rule} [label={quoted(each.rule_name)}, shape=ellipse];")
@@ -265,7 +289,7 @@ class Proof:
         inference = self._by_conclusion[fact]
         shown = self._shown(inference, fold=True)
         again = fact in seen and not inference.is_asserted
-        line = escape(fact_text(fact) + self._note(shown, again, level >= _DEEPEST))
+        line = escape(self._shown_fact(fact) + self._note(shown, again, level >= _DEEPEST))
         if inference.is_asserted or again or level >= _DEEPEST:
             return f"<div style='margin-left:1.5em'>{line}</div>"
         seen.add(fact)
@@ -284,7 +308,7 @@ _DEEPEST = 60  # levels of nested HTML
 
 
 def _listed(texts: Sequence[str]) -> str:
-    return texts[0] if len(texts) == 1 else ", ".join(texts[:-1]) + " and " + texts[-1] if texts else "nothing more"
+    return " and ".join([", ".join(texts[:-1]), texts[-1]] if len(texts) > 1 else texts)
 
 
 def quoted(text: str) -> str:

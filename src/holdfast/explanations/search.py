@@ -16,11 +16,12 @@ from holdfast.errors import Diagnostic, LimitReached
 from holdfast.explanations.chains import ClosureRules, chain, closure_of
 from holdfast.explanations.matching import ANY, USED, Binding, Fact, FactPattern
 from holdfast.explanations.proof import Proof, ProofStep, fact_text
-from holdfast.explanations.scope import nodes
+from holdfast.explanations.short_names import ShortNames
 from holdfast.explanations.terms import Unknown, text_of
 from holdfast.explanations.written import RuleHead
 from holdfast.language import tree
 from holdfast.language.printer import show_formula, show_rule
+from holdfast.language.syntax import nodes
 from holdfast.quick_dataclass import dataclass
 
 NOT_FOUND = "E0806"
@@ -36,6 +37,7 @@ class FactSource(Protocol):
     asked: dict[Fact, bool]
     absent: dict[Fact, None]
     exact: dict[Fact, None]
+    names: ShortNames
 
     def name(self, name: tree.Name) -> str:
         """The predicate of a written name."""
@@ -55,6 +57,10 @@ class FactSource(Protocol):
         self, rule: RuleHead, goals: Sequence[tuple[FactPattern, Binding]]
     ) -> list[tuple[int, FactPattern, Binding]]:
         """The same, matched in an order that looks at the sizes of relations."""
+        ...
+
+    def prefetch(self, facts: Sequence[Fact]) -> None:
+        """Look up what the rules ask first that derive some facts, where many lookups cost no more than one."""
         ...
 
     def ask(self, rule: RuleHead, patterns: Sequence[FactPattern]) -> None:
@@ -119,7 +125,6 @@ class Search:
     def __init__(self, source: FactSource, limit: SearchLimit, *, chains: bool = True) -> None:
         self._source, self._limit, self._chains = source, limit, chains
         self.rank: dict[Fact, int] = {}
-        self.best: dict[Fact, Instance] = {}
         self._proved: set[Fact] = set()  # those whose rank is the least
         self._instances: dict[Fact, list[Instance]] = {}
         self._users: dict[Fact, list[Instance]] = {}
@@ -176,10 +181,7 @@ class Search:
         if all(premise in self.rank for premise in instance.premises):
             rank = 1 + max((self.rank[premise] for premise in instance.premises), default=0)
             if rank < self.rank.get(instance.conclusion, rank + 1):
-                self.best[instance.conclusion] = instance
                 self._settle(instance.conclusion, rank)
-            elif rank == self.rank[instance.conclusion] and not self._given[instance.conclusion]:
-                self.best[instance.conclusion] = min(self.best[instance.conclusion], instance, key=_size)
 
     def _settle(self, fact: Fact, rank: int) -> None:
         """A fact has a lower rank than was known; what it is used for may have one too."""
@@ -190,8 +192,18 @@ class Search:
                 if all(premise in self.rank for premise in user.premises):
                     rank = 1 + max(self.rank[premise] for premise in user.premises)
                     if rank < self.rank.get(user.conclusion, rank + 1):
-                        self.rank[user.conclusion], self.best[user.conclusion] = rank, user
+                        self.rank[user.conclusion] = rank
                         waiting.append(user.conclusion)
+
+    def best(self, fact: Fact) -> Instance | None:
+        """The instance by which a ranked fact is proved: of the least rank, with the fewest premises; None if it was
+        given.  Of several the first by their texts, so that every engine gives the same proof."""
+        if not self.rank[fact]:
+            return None
+        met = (i for i in self._instances[fact] if all(premise in self.rank for premise in i.premises))
+        below = self.rank[fact] - 1
+        founded = [i for i in met if max((self.rank[premise] for premise in i.premises), default=0) == below]
+        return founded[0] if len(founded) == 1 else min(founded, key=_simplicity)
 
     def instances(self, goals: Sequence[Fact]) -> dict[Fact, list[Instance]]:
         """All rule instances that derive some facts."""
@@ -202,6 +214,7 @@ class Search:
                 found[goal] = [chained]
                 continue
             by_relation.setdefault((goal[0], len(goal[1])), []).append(goal)
+        self._source.prefetch([goal for some in by_relation.values() for goal in some])
         for place, some in by_relation.items():
             closure = self._closures.get(place[0])
             for rule in self._source.heads.get(place, ()):
@@ -247,8 +260,8 @@ class Search:
                 waiting += [(low, middle), (middle, high)]
 
 
-def _size(instance: Instance) -> int:
-    return len(instance.premises)
+def _simplicity(instance: Instance) -> tuple[int, str, str]:
+    return len(instance.premises), instance.rule.name, str(sorted(map(str, instance.premises)))
 
 
 class Explainer:
@@ -268,8 +281,8 @@ class Explainer:
             self._prove([goal])
         except LimitReached as limit:
             self._inferences = {fact: step for fact, (step, _) in self._from(goal, {}).items()}
-            return Proof(goal, tuple(self._inferences.values()), limit=limit)
-        return Proof(goal, tuple(self._ordered(goal)), tuple(self._complete.items()))
+            return Proof(goal, tuple(self._inferences.values()), limit=limit, names=self._source.names)
+        return Proof(goal, tuple(self._ordered(goal)), tuple(self._complete.items()), names=self._source.names)
 
     def steps(self, goal: Fact) -> list[ProofStep]:
         """The inferences of a proof, premises first, without the lists that a checker needs.
@@ -319,7 +332,7 @@ class Explainer:
         return ordered
 
     def _inference(self, fact: Fact) -> tuple[ProofStep, dict[Fact, bool]]:
-        best = self._search.best[fact] if self._search.rank[fact] else None
+        best = self._search.best(fact)
         step, asked = (ProofStep(fact), {}) if best is None else inference(self._source, best)
         group = self._source.group(fact)  # that nothing better is offered
         return step, asked if group is None else {group: False, **asked}

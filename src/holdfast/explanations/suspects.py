@@ -17,12 +17,13 @@ from holdfast.explanations.absence import likeness, nearest_facts
 from holdfast.explanations.candidates import VAGUE, Candidates, Edit, EditableFacts, is_editable
 from holdfast.explanations.matching import ANY, Binding, Fact, FactPattern, fits
 from holdfast.explanations.proof import fact_text
-from holdfast.explanations.scope import variables
+from holdfast.explanations.scope import bindable
 from holdfast.explanations.search import SearchLimit
 from holdfast.explanations.terms import NoValue, text_of
 from holdfast.explanations.written import RuleHead
 from holdfast.language import tree
 from holdfast.language.printer import show_formula
+from holdfast.language.syntax import variables
 from holdfast.quick_dataclass import dataclass
 from holdfast.values import Iri
 
@@ -162,30 +163,30 @@ class _Hunt:
 
     def _look_at(self, rule: RuleHead, items: Sequence[tree.Formula], start: Binding) -> None:
         """A comparison that fails where everything else holds."""
-        written = (item for item in items if not is_editable(item))
+        written, around = (item for item in items if not is_editable(item)), bindable(items)
         for item in (item for item in written if not any(name.startswith(" ") for name in variables(item))):
             others = [other for other in items if other is not item]
-            b = self._first(others, start)
-            if b is not None and variables(item) <= b.keys() and not self._holds(item, b):
+            b = self._first(others, start, around)
+            if b is not None and variables(item) <= b.keys() and not self._holds(item, b, around):
                 values = ", ".join(f"{name} = {text_of(b[name])}" for name in sorted(variables(item)))
                 fails = f"which fails with {values}" if values else "which never holds"
                 text = f"{rule.name} requires {show_formula(item)}, {fails}"
                 self._failing.setdefault(text, Suspect("fails", text))
 
-    def _first(self, items: Sequence[tree.Formula], start: Binding) -> Binding | None:
+    def _first(self, items: Sequence[tree.Formula], start: Binding, around: frozenset[str]) -> Binding | None:
         """The first way in which conditions hold."""
         if not items:
             return start
         body = tree.Conjunction(tuple(items), span=items[0].span)
         try:
-            found = self._source.solve(body, [start], frozenset(), frozenset().union(*map(variables, items)))
+            found = self._source.solve(body, [start], around, frozenset().union(*map(variables, items)))
         except NoValue:
             return None
         return next(iter(found), None)
 
-    def _holds(self, item: tree.Formula, b: Binding) -> bool:
+    def _holds(self, item: tree.Formula, b: Binding, around: frozenset[str]) -> bool:
         try:
-            return bool(self._source.solve(item, [b], frozenset(), frozenset()))
+            return bool(self._source.solve(item, [b], around, frozenset()))
         except NoValue:
             return True  # nothing can be said of it
 
@@ -332,11 +333,13 @@ def _together(facts: Sequence[Fact]) -> tuple[str, tuple[Fact, ...]]:
     shown = list(ways[place].items())[:SHOWN]
     texts = []
     for pattern, some in shown:
-        values = ", ".join("_" if row[place] is ANY else text_of(row[place]) for _, row in some[:_VALUES])
-        more = f" or {len(some) - _VALUES:,} more" if len(some) > _VALUES else ""
-        texts.append(f"{fact_text((name, pattern))} with {values}{more}")
+        values = ["_" if row[place] is ANY else text_of(row[place]) for _, row in some[:_VALUES]]
+        values += [f"{len(some) - _VALUES:,} more"] if len(some) > _VALUES else []
+        columns = ["_" if value is ANY else text_of(value) for value in pattern]
+        columns[place] = " or ".join(values)
+        texts.append(f"{fact_text((name, ())).removesuffix('()')}({', '.join(columns)})")
     more = f", and {len(ways[place]) - SHOWN:,} more" if len(ways[place]) > SHOWN else ""
-    return "; no ".join(texts) + more, tuple(fact for _, some in shown for fact in some[:_VALUES])
+    return ", no ".join(texts) + more, tuple(fact for _, some in shown for fact in some[:_VALUES])
 
 
 def _most_general(facts: list[Fact]) -> list[Fact]:

@@ -12,6 +12,7 @@ from holdfast.errors import LimitReached
 from holdfast.explanations.matching import Fact
 from holdfast.explanations.proof import MOST_SHOWN, ProofStep, fact_text, quoted
 from holdfast.explanations.search import FactSource, Instance, Search, SearchLimit, inference
+from holdfast.explanations.short_names import FULL_NAMES, ShortNames
 from holdfast.quick_dataclass import dataclass
 
 _KEPT = 300  # sets of facts that are kept for one fact
@@ -26,6 +27,7 @@ class Derivations:
     ways: Mapping[Fact, tuple[ProofStep, ...]]  # of each fact that was opened, in the order of opening
     more: Mapping[Fact, int]  # how many further ways such a fact has
     given: frozenset[Fact]
+    names: ShortNames = FULL_NAMES  # in texts and pictures
 
     @property
     def number(self) -> int:
@@ -42,7 +44,10 @@ class Derivations:
         return "\n".join(line for fact in self.ways for line in self._lines(fact))
 
     def __repr__(self) -> str:
-        return f"<derivations of {fact_text(self.conclusion)}: {_counted(self.number)}>"
+        return f"<derivations of {self._shown(self.conclusion)}: {_counted(self.number)}>"
+
+    def _shown(self, fact: Fact) -> str:
+        return self.names(fact_text(fact))
 
     def _repr_html_(self) -> str:
         """Facts with their ways, to fold and unfold."""
@@ -59,9 +64,9 @@ class Derivations:
         if not steps and not more and fact != self.conclusion:
             return
         count = [f"in {_counted(len(steps) + more)}:"] if steps or more else []
-        yield f"{fact_text(fact)}  {', '.join([*given, *count])}"
+        yield f"{self._shown(fact)}  {', '.join([*given, *count])}"
         for step in steps:
-            shown = [fact_text(p) for p in step.premises[:MOST_SHOWN]] + [f"no {fact_text(p)}" for p in step.absent]
+            shown = [*map(self._shown, step.premises[:MOST_SHOWN]), *(f"no {self._shown(p)}" for p in step.absent)]
             rest = len(step.premises) - MOST_SHOWN
             yield f"  {step.rule_name}: {', '.join([*shown, *([f'… and {rest:,} more facts'] if rest > 0 else [])])}"
         if more:
@@ -88,7 +93,7 @@ class Derivations:
         lines = ["digraph derivations {", "  rankdir=BT;", "  node [shape=box, fontname=sans];"]
         for fact, place in places.items():
             style = ", style=filled, fillcolor=lightgrey" if fact in self.given else ""
-            lines.append(f"  {place} [label={quoted(fact_text(fact))}{style}];")
+            lines.append(f"  {place} [label={quoted(self._shown(fact))}{style}];")
         for number, step in enumerate(step for steps in self.ways.values() for step in steps):
             lines.append(f"  r{number} [label={quoted(step.rule_name)}, shape=ellipse];")
             lines.append(f"  r{number} -> {places[step.conclusion]};")
@@ -116,7 +121,7 @@ def derivations(source: FactSource, goal: Fact, most: int, limit: SearchLimit) -
             most -= len(steps)
         used = dict.fromkeys(p for fact in level for step in ways[fact] for p in step.premises)
         level = [fact for fact in used if fact not in ways]
-    return Derivations(goal, ways, more, frozenset(source.given([*ways, *level])))
+    return Derivations(goal, ways, more, frozenset(source.given([*ways, *level])), source.names)
 
 
 # --- supports ----------------------------------------------------------------------------------------
@@ -136,8 +141,10 @@ class MinimalSupport:
 class Supports(Sequence[MinimalSupport]):
     """Minimal supports of a fact, the smallest first; `is_complete` says whether there are no others."""
 
-    def __init__(self, fact: str, found: Sequence[MinimalSupport], *, is_complete: bool) -> None:
-        self.fact, self._found, self.is_complete = fact, tuple(found), is_complete
+    def __init__(
+        self, fact: str, found: Sequence[MinimalSupport], *, is_complete: bool, names: ShortNames = FULL_NAMES
+    ) -> None:
+        self.fact, self._found, self.is_complete, self._names = fact, tuple(found), is_complete, names
 
     @overload
     def __getitem__(self, place: int) -> MinimalSupport: ...
@@ -152,14 +159,28 @@ class Supports(Sequence[MinimalSupport]):
         return len(self._found)
 
     def __str__(self) -> str:
-        lines = [f"{number}. {support}" for number, support in enumerate(self._found, 1)]
+        lines = [f"{number}. {self._names(str(support))}" for number, support in enumerate(self._found, 1)]
         return "\n".join([*lines, *([] if self.is_complete else ["there may be more"])])
 
     def __repr__(self) -> str:
-        return f"<supports of {self.fact}: {len(self)}>"
+        return f"<supports of {self._names(self.fact)}: {len(self)}>"
 
     def _repr_html_(self) -> str:
         return f"<pre>{escape(str(self))}</pre>"
+
+    def to_dot(self) -> str:
+        """As a graph for Graphviz: each support with its facts and rules."""
+        texts = [[*map(self._names, support.facts), *support.rules] for support in self._found]
+        places = {text: f"f{place}" for place, text in enumerate(dict.fromkeys(t for some in texts for t in some))}
+        lines = ["digraph supports {", "  rankdir=BT;", "  node [shape=box, fontname=sans];"]
+        lines.append(f"  goal [label={quoted(self._names(self.fact))}];")
+        lines += [
+            f"  {place} [label={quoted(text)}, style=filled, fillcolor=lightgrey];" for text, place in places.items()
+        ]
+        for number, some in enumerate(texts, 1):
+            lines.append(f"  s{number} [label={quoted(str(number))}, shape=ellipse];")
+            lines += [f"  s{number} -> goal;", *(f"  {places[text]} -> s{number};" for text in some)]
+        return "\n".join([*lines, "}"])
 
     def to_json(self, **options: Any) -> str:
         """As JSON."""
@@ -273,7 +294,8 @@ def supports(source: FactSource, goal: Fact, most: int | None, limit: SearchLimi
     sets = {cone.shrunk(goal, found) for found in cone.sets[goal]}
     found = sorted(map(_support, sets), key=lambda s: (len(s.facts) + len(s.rules), s.facts, s.rules))
     kept = found if most is None else found[:most]
-    return Supports(fact_text(goal), kept, is_complete=cone.is_complete and len(kept) == len(found))
+    complete = cone.is_complete and len(kept) == len(found)
+    return Supports(fact_text(goal), kept, is_complete=complete, names=source.names)
 
 
 def _support(found: frozenset[Fact]) -> MinimalSupport:

@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from holdfast.errors import Diagnostics
-from holdfast.explanations.checked_rules import base_type, rule_names
-from holdfast.explanations.scope import nodes, variables
-from holdfast.language import parse_body, tree
+from holdfast.explanations.checked_rules import base_type, equivalence_rules, offered, rule_names
+from holdfast.explanations.short_names import ShortNames
+from holdfast.language import tree
+from holdfast.language.syntax import nodes, variables
+from holdfast.language.vocabulary import STANDARD_PREFIXES
 from holdfast.program.components import instantiated
 from holdfast.program.inlining import inlined
 
 _REMEMBERED = 8  # programs
-_W3 = "http://www.w3.org/"
-PREFIXES = {"rdf": _W3 + "1999/02/22-rdf-syntax-ns#", "rdfs": _W3 + "2000/01/rdf-schema#"}
-PREFIXES |= {"owl": _W3 + "2002/07/owl#", "xsd": _W3 + "2001/XMLSchema#"}
-_EQUIVALENCE = {
-    "symmetric": "(y, x) :- (x, y)",
-    "transitive": "(x, z) :- (x, y), (y, z)",
-    "reflexive": "(x, x) :- (x, y)",
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,22 +34,14 @@ class RuleHead:
         return variables(self.head)
 
 
-def _offering(head: tree.Atom) -> tuple[tree.Atom, tuple[int, str] | None]:
-    """A head whose only aggregate is `min` or `max`, with what it offers instead, and its limit."""
-    found = [(i, a.function) for i, a in enumerate(head.arguments) if isinstance(a, tree.HeadAggregate)]
-    if len(found) != 1 or found[0][1] not in ("min", "max"):
-        return head, None
-    arguments = tuple(a.target if isinstance(a, tree.HeadAggregate) else a for a in head.arguments)
-    return replace(head, arguments=arguments), found[0]
-
-
 class WrittenProgram:
     """What explanations need of a program; threads may share it."""
 
     def __init__(self, program: tree.Program) -> None:
         self.program = program
         items = inlined(instantiated(program, Diagnostics())).items
-        self.prefixes = PREFIXES | {item.prefix: item.iri for item in items if isinstance(item, tree.Prefix)}
+        self.prefixes = STANDARD_PREFIXES | {item.prefix: item.iri for item in items if isinstance(item, tree.Prefix)}
+        self.names = ShortNames(self.prefixes)
         kinds = {item.name: item.targets[0] for item in items if isinstance(item, tree.TypeDeclaration)}
         self.columns: dict[str, list[str]] = {}
         self.rules: list[RuleHead] = []
@@ -68,8 +54,8 @@ class WrittenProgram:
         for rule, called in zip(written, rule_names(written), strict=True):
             if rule.body is not None:
                 for head in rule.heads:
-                    offered, limit = _offering(head)
-                    self.rules.append(RuleHead(called, offered, rule.body, rule, limit))
+                    shown, limit = offered(head)
+                    self.rules.append(RuleHead(called, shown, rule.body, rule, limit))
         self.heads: dict[tuple[str, int], list[RuleHead]] = {}
         for each in self.rules:
             self.heads.setdefault((self.name(each.head.name), len(each.head.arguments)), []).append(each)
@@ -77,8 +63,10 @@ class WrittenProgram:
         """The columns of limit relations: they have the best fact that is offered for each group."""
         self.lasting = {id(node) for each in self.rules for node in nodes(each.body)}
         """The ids of conditions, which stay theirs."""
-        self.orders: dict[tuple[object, ...], tuple[int, frozenset[str], frozenset[str]]] = {}
-        """Which of some conditions is matched first, and what is known of the others then."""
+        self.scopes: dict[tuple[object, ...], Any] = {}
+        """What each of some conditions can see."""
+        self.orders: dict[tuple[object, ...], Any] = {}
+        """Which of some conditions may be matched first."""
         self.shapes: dict[tuple[int, frozenset[str]], Any] = {}
         """How an atom is joined, by its id and the variables that are bound."""
         self.equations: dict[int, tree.Comparison] = {}
@@ -93,15 +81,9 @@ class WrittenProgram:
         return self.equations[id(term)]
 
     def _add_equivalence(self, name: tree.Name) -> None:
-        for kind, text in _EQUIVALENCE.items():
-            head, _, body = text.partition(" :- ")
-            atoms = [parse_body(f"p{part.strip()}", "") for part in (head, *body.replace("), ", ")|").split("|"))]
-            head_atom, *rest = [
-                tree.Atom(name, atom.arguments, span=name.span) for atom in atoms if isinstance(atom, tree.Atom)
-            ]
-            whole = tree.Conjunction(tuple(rest), span=name.span)
-            rule = tree.Rule((head_atom,), whole, span=name.span)
-            self.rules.append(RuleHead(f"{self.name(name)}.{kind}", head_atom, whole, rule))
+        for kind, head, body in equivalence_rules(name):
+            rule = tree.Rule((head,), body, span=name.span)
+            self.rules.append(RuleHead(f"{self.name(name)}.{kind}", head, body, rule))
 
     def name(self, name: tree.Name) -> str:
         """A predicate: plain text, or an IRI in angle brackets."""
@@ -123,8 +105,3 @@ def written_program(program: tree.Program) -> WrittenProgram:
             _remembered.clear()
         _remembered[id(program)] = found
     return found
-
-
-def formulas(formula: tree.Formula) -> list[tree.Formula]:
-    """The parts of a conjunction."""
-    return list(formula.items) if isinstance(formula, tree.Conjunction) else [formula]

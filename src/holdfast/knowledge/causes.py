@@ -19,6 +19,7 @@ from holdfast.errors import HoldfastError, LimitReached
 from holdfast.explanations.matching import Fact
 from holdfast.explanations.proof import Proof, ProofStep, fact_text
 from holdfast.explanations.search import Explainer, SearchLimit
+from holdfast.explanations.short_names import FULL_NAMES
 from holdfast.explanations.terms import NoValue, value_of
 from holdfast.knowledge.explaining import asked_fact, raw
 from holdfast.knowledge.nearby import NOTHING_MOVED, NearbyFacts
@@ -199,7 +200,8 @@ class _Hunt:
         steps = tuple(_step_json(step) for proof in proofs for step in proof.inferences)
         shown = tuple(map(self._parts.shown, found))
         trees = tuple(map(str, proofs))
-        return Causes(fact_text(self._fact), self._came, shown, self._parts.undo(found), trees, steps)
+        names = proofs[0].names if proofs else FULL_NAMES
+        return Causes(fact_text(self._fact), self._came, shown, self._parts.undo(found), trees, steps, names)
 
     def _found(self) -> tuple[list[_Part], list[_Way]]:
         undone: dict[_Part, None] = {}
@@ -257,13 +259,16 @@ def _way(fact: Fact, came: bool, old: NearbyFacts, new: NearbyFacts, parts: _Par
         steps = explainers[in_new].steps(goal)
         for step in steps:
             found |= dict.fromkeys(_parts_of(step, in_new, there, parts))
-        proofs.append(Proof(goal, tuple(_noted(step, in_new, there) for step in steps)))
-        for name, pattern in here.exact:  # what is only in the other state let this one have the fact
-            for row in there.facts(name, [pattern])[0]:
-                other = ((name, row), not in_new)
-                if other not in seen and not here.holds(other[0]):
-                    seen.add(other)
-                    waiting.append(other)
+        noted = tuple(_noted(step, in_new, there) for step in steps)
+        proofs.append(Proof(goal, noted, names=here.names))
+        proved = {step.conclusion for step in steps}
+        for name, pattern in here.exact:  # what is in one state only let this one have the fact
+            for side, some in ((not in_new, there), (in_new, here)):
+                for fact in ((name, row) for row in some.facts(name, [pattern])[0]):
+                    alone = fact not in proved and not (here if some is there else there).holds(fact)
+                    if alone and (fact, side) not in seen:
+                        seen.add((fact, side))
+                        waiting.append((fact, side))
     return _Way(found, tuple(proofs))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -14,14 +14,17 @@ from holdfast.backends.memory.functors import Bindings, evaluate
 from holdfast.errors import Diagnostic, EvaluationError, UsageError
 from holdfast.explanations.matching import ANY, Fact, FactPattern, Matcher, fits
 from holdfast.explanations.proof import Proof
+from holdfast.explanations.scope import is_test
 from holdfast.explanations.search import Explainer, SearchLimit
-from holdfast.explanations.terms import FUNCTIONS, Float, NoValue, Unknown, value_of
+from holdfast.explanations.terms import FUNCTIONS, NOTHING, Float, NoValue, Unknown, value_of
 from holdfast.explanations.ways import Derivations, Supports, derivations, supports
+from holdfast.knowledge.fact_lookup import SMALL, KeyValues
 from holdfast.knowledge.loading import load
 from holdfast.knowledge.materialisation import ReadState
 from holdfast.knowledge.origins import Rules
 from holdfast.knowledge.relations import the_relation, written_name
 from holdfast.language import tree
+from holdfast.language.syntax import alternatives
 from holdfast.program.functors import FUNCTORS
 from holdfast.program.model import Apply, Const, Relation
 from holdfast.values import Row, Type, Value
@@ -42,6 +45,7 @@ class StoredFacts(Matcher):
         self._known: dict[tuple[str, int], dict[FactPattern, list[FactPattern]]] = {}
         self._wider: dict[tuple[str, int], dict[tuple[int, ...], None]] = {}  # columns by which facts were looked up
         self._sets: dict[Fact, set[FactPattern]] = {}
+        self._counts: dict[Fact, int] = {}
         self._named: dict[tuple[str, int], Relation | None] = {}
         self._codes_of: dict[tuple[Kind, Any], int | None] = {}
         own = [item for item in self.program.declared if isinstance(item, tree.FunctorDeclaration)]
@@ -178,6 +182,70 @@ class StoredFacts(Matcher):
         """The number of facts of a relation."""
         relation = self.relation(name, arity)
         return 0 if relation is None else self._lookup.size(relation)
+
+    def prefetch(self, facts: Sequence[Fact]) -> None:
+        """Look up what the rules ask first that derive some facts, if each lookup is a job."""
+        if not self._lookup.is_far:
+            return
+        wanted: dict[tuple[str, int], dict[tuple[int, ...], dict[FactPattern, None]]] = {}
+        for name, pattern in (found for fact in facts for found in self._asked_first(fact)):
+            place, bound = (name, len(pattern)), tuple(i for i, value in enumerate(pattern) if value is not ANY)
+            known = self._known.setdefault(place, {})
+            if bound and pattern not in known and (ANY in pattern or not self._is_settled(place, pattern)):
+                wanted.setdefault(place, {}).setdefault(bound, {})[pattern] = None
+        asked: list[KeyValues] = []
+        for place, by_columns in wanted.items():
+            relation = self.relation(*place)
+            if relation is not None and self._lookup.size(relation) > SMALL:
+                lookups = ((bound, self._codes(relation, bound, some)) for bound, some in by_columns.items())
+                asked += [(relation, bound, codes) for bound, codes in lookups if len(codes)]
+        if len(asked) > 1:
+            self._note(wanted, self._lookup.together(asked))
+
+    def _note(
+        self, wanted: dict[tuple[str, int], dict[tuple[int, ...], dict[FactPattern, None]]], found: dict[str, Codes]
+    ) -> None:
+        """Remember the facts that fit patterns."""
+        for place, by_columns in wanted.items():
+            relation = self.relation(*place)
+            if relation is None or relation.name not in found:
+                continue
+            rows = self._decoded(relation, found[relation.name])
+            for bound, patterns in by_columns.items():
+                known = self._known[place]
+                known.update((pattern, []) for pattern in patterns)
+                for row in rows:
+                    if (masked := _masked(row, bound)) in patterns:
+                        known[masked].append(row)
+                if len(bound) < place[1]:
+                    self._wider.setdefault(place, {})[bound] = None
+
+    def _asked_first(self, fact: Fact) -> Iterator[Fact]:
+        """The patterns of atoms of rules that derive a fact, as far as the fact determines them."""
+        for rule in self.heads.get((fact[0], len(fact[1])), ()):
+            start = self.started(rule.head, fact[1], {})
+            for items in alternatives(rule.body) if start is not None else ():
+                for atom in items:
+                    if start is not None and isinstance(atom, tree.Atom) and not is_test(atom):
+                        name, fixed, _, _ = self._shape(atom, frozenset(start[0]))
+                        pattern = self._pattern(fixed, start[0])
+                        yield from [(name, pattern)] if NOTHING not in pattern else []
+
+    def fan_out(self, name: str, patterns: Sequence[FactPattern]) -> float:
+        """How many facts fit patterns; the size of the relation, where counting them would be a job."""
+        relation = self.relation(name, len(patterns[0]))
+        if relation is None or not self.stays:
+            return self.size(name, len(patterns[0]))
+        return sum(self._count(relation, pattern) for pattern in patterns if NOTHING not in pattern)
+
+    def _count(self, relation: Relation, pattern: FactPattern) -> int:
+        if (relation.name, pattern) not in self._counts:
+            known = self._known.get((relation.name, len(pattern)), {}).get(pattern)
+            bound = tuple(i for i, value in enumerate(pattern) if value is not ANY)
+            codes = self._codes(relation, bound, [pattern]) if known is None and bound else ()
+            rows = self._lookup.matching(relation, bound, codes) if len(codes) else known or ()  # type: ignore[arg-type]
+            self._counts[relation.name, pattern] = len(rows) if bound else self._lookup.size(relation)
+        return self._counts[relation.name, pattern]
 
     def _fetched(self, name: str, bound: tuple[int, ...], patterns: list[FactPattern]) -> list[FactPattern]:
         relation = self.relation(name, len(patterns[0]))

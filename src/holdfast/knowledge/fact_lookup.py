@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import partial
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 import numpy as np
 
-from holdfast.backends.abilities import PinnedFacts, relation_size, virtual_relations
+from holdfast.backends.abilities import PinnedFacts, Versioned, relation_size, virtual_relations
 from holdfast.backends.protocol import Backend, Deferred, Facts
 from holdfast.knowledge.relations import drop_relations
 from holdfast.plans import Plan, Read
@@ -17,7 +17,11 @@ from holdfast.program.model import Atom, Column, Relation, Rule, Var
 from holdfast.values.dictionary import Codes
 
 _KEY = "?key"
-_SMALL = 1_000  # facts of a relation that are all fetched
+SMALL = 1_000
+"""Facts of a relation that are all fetched from a backend without versions."""
+_MANY = 10_000  # facts of a relation that are not fetched beforehand
+KeyValues: TypeAlias = tuple[Relation, tuple[int, ...], Codes]
+"""What to look up: distinct tuples of values in some columns of a relation, ascending."""
 
 
 class FactLookup(Protocol):
@@ -25,6 +29,9 @@ class FactLookup(Protocol):
 
     stays: bool
     """Whether the facts stay as they are, whatever happens to the knowledge base."""
+
+    is_far: bool
+    """Whether each lookup costs as much as many together."""
 
     def size(self, relation: Relation, *, explicit: bool = False) -> int:
         """How many there are."""
@@ -42,6 +49,10 @@ class FactLookup(Protocol):
         """Those that have one of some distinct tuples of values in some columns, ascending, but not in all."""
         ...
 
+    def together(self, asked: Sequence[KeyValues]) -> dict[str, Codes]:
+        """By relation, the facts that one of several lookups would give; none of a relation that has too many."""
+        ...
+
     def close(self) -> None:
         """Leave nothing behind."""
         ...
@@ -50,7 +61,7 @@ class FactLookup(Protocol):
 class PinnedLookup(FactLookup):
     """Looks facts up in one version."""
 
-    stays = True
+    stays, is_far = True, False
 
     def __init__(self, facts: PinnedFacts) -> None:
         self._facts = facts
@@ -72,6 +83,10 @@ class PinnedLookup(FactLookup):
         """Those that have one of some distinct tuples of values in some columns."""
         return self._facts.matching(relation, key, values, explicit=explicit)
 
+    def together(self, asked: Sequence[KeyValues]) -> dict[str, Codes]:
+        """Nothing: one lookup after the other costs the same."""
+        return {}
+
     def close(self) -> None:
         """Nothing: a version is released with its reader."""
 
@@ -85,7 +100,7 @@ class BackendLookup(FactLookup):
     stays = False
 
     def __init__(self, backend: Backend) -> None:
-        self._backend = backend
+        self._backend, self.is_far = backend, backend.ability(Versioned) is None
         self._plans: dict[tuple[str, tuple[int, ...]], Plan] = {}
         self._added: list[Relation] = []
         self._sizes: dict[tuple[str, bool], int] = {}
@@ -108,7 +123,7 @@ class BackendLookup(FactLookup):
         if virtual is not None:
             return virtual.now().codes()
         found = _codes(self._backend.rows(relation.name, self._set(explicit)))
-        if len(found) <= _SMALL:
+        if len(found) <= SMALL:
             self._small[place] = found
         return found
 
@@ -118,19 +133,28 @@ class BackendLookup(FactLookup):
         if virtual is not None:
             found: Codes = rows[virtual.now().has(rows)]
             return found
-        if self.size(relation, explicit=explicit) <= _SMALL:
+        if self.size(relation, explicit=explicit) <= SMALL:
             return _with_one_of(rows, range(relation.arity), self.all(relation, explicit=explicit))
         there = self._backend.facts({relation.name: rows}, known=True) & self._set(explicit)
         return _codes(self._backend.rows(relation.name, there))
 
     def matching(self, relation: Relation, key: tuple[int, ...], values: Codes, *, explicit: bool = False) -> Codes:
         """Those that have one of some distinct tuples of values in some columns."""
-        if self.size(relation, explicit=explicit) <= _SMALL:
+        if self.size(relation, explicit=explicit) <= SMALL:
             return _with_one_of(self.all(relation, explicit=explicit), key, values)
         keys = self._backend.facts({self._key(relation, key): values})
         sources = {Read.DELTA: keys, Read.ALL: self._set(explicit)}
         found = self._backend.apply([self._plan(relation, key)], sources).support()
         return _codes(self._backend.rows(relation.name, found))
+
+    def together(self, asked: Sequence[KeyValues]) -> dict[str, Codes]:
+        """By relation, the facts that one of several lookups would give, found by one query."""
+        keys = self._backend.facts({self._key(relation, key): values for relation, key, values in asked})
+        plans = [self._plan(relation, key) for relation, key, _ in asked]
+        found = self._backend.apply(plans, {Read.DELTA: keys, Read.ALL: self._backend.materialisation}).support()
+        sizes = found.sizes()
+        few = {relation.name for relation, _, _ in asked if sizes.get(relation.name, 0) <= _MANY}
+        return {name: _codes(self._backend.rows(name, found)) for name in few}
 
     def close(self) -> None:
         """Drop the relations of keys."""

@@ -117,6 +117,9 @@ class NearbyFacts(StoredFacts):
         there = [row for row in rows if self._is_there(name, len(row))]
         return super().given((name, row) for row in there)
 
+    def prefetch(self, facts: Sequence[Fact]) -> None:
+        """Nothing: what is looked up is not all in the backend."""
+
     def given_matching(self, name: str, patterns: Sequence[FactPattern]) -> list[FactPattern]:
         """The explicit facts that fit one of some patterns, which have values in the same columns."""
         relation = self.relation(name, len(patterns[0]))

@@ -48,7 +48,7 @@ class ProfiledStep:
     expected: float | None = None
 
     def __str__(self) -> str:
-        rows = "" if self.rows is None else f"  {self.rows:,} rows"
+        rows = "" if self.rows is None else f"  {_counted(self.rows, 'row')}"
         far = self.expected is not None and self.rows is not None and _are_far(self.rows, self.expected)
         return self.text + rows + ("" if self.expected is None else f" (expected {self.expected:,.0f})") + "!" * far
 
@@ -73,9 +73,8 @@ class ProfiledRule:
 
     def __str__(self) -> str:
         delta = "" if self.delta is None else f", from changed facts of {self.delta}"
-        figures = (
-            f"{self.instances:,} instances, {self.heads:,} heads, {self.new_facts:,} new facts, {self.runs:,} runs"
-        )
+        counts = ((self.instances, "instance"), (self.heads, "head"), (self.new_facts, "new fact"), (self.runs, "run"))
+        figures = ", ".join(_counted(number, noun) for number, noun in counts)
         lines = [f"{self.seconds:.3f} s  {self.rule}{delta}: {self.text}", figures, *map(str, self.steps)]
         return "\n    ".join(lines)
 
@@ -136,6 +135,7 @@ class Profile:
                     "instances": node.instances,
                     "facts": node.facts,
                     "seconds": node.seconds,
+                    "modules": list(node.modules),
                 }
                 for node in self._slowest
             ],
@@ -241,5 +241,12 @@ def _are_far(rows: float, expected: float) -> bool:
 
 
 def _node_text(node: NodeFigures) -> str:
-    figures = f"{node.rounds:,} rounds, {node.instances:,} instances, {node.facts:,} facts"
-    return f"{node.seconds:.3f} s  {', '.join(node.predicates)}: {figures}"
+    figures = (
+        f"{_counted(node.rounds, 'round')}, {_counted(node.instances, 'instance')}, {_counted(node.facts, 'fact')}"
+    )
+    modules = f"; the module {' and '.join(node.modules)} derives what no rule above does" if node.modules else ""
+    return f"{node.seconds:.3f} s  {', '.join(node.predicates)}: {figures}{modules}"
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -13,8 +13,10 @@ from itertools import combinations
 from holdfast.arguments import expect
 from holdfast.errors import Diagnostic, HoldfastError, LimitReached, UsageError
 from holdfast.explanations.candidates import Candidates, Edit
+from holdfast.explanations.hitting_sets import smallest_hitting_set
 from holdfast.explanations.matching import ANY, Fact
 from holdfast.explanations.search import SearchLimit
+from holdfast.explanations.written import written_program
 from holdfast.knowledge.explaining import asked_fact, raw
 from holdfast.knowledge.materialisation import Materialisation
 from holdfast.knowledge.nearby import NearbyFacts
@@ -101,7 +103,7 @@ class RepairSearch:
                 raise
         if not self._found and cut is not None:
             self._is_complete = False
-            self._is_kept(cut)
+            self._is_kept(self._smaller(cut))
         ranked = sorted(self._found.values(), key=lambda r: (r.size, r.side_effects, str(r)))
         return Repairs(ranked if limit is None else ranked[:limit], is_complete=self._is_complete)
 
@@ -140,6 +142,27 @@ class RepairSearch:
                 chosen -= {edit}
         return chosen
 
+    def _smaller(self, cut: frozenset[Edit]) -> frozenset[Edit]:
+        """A cut of the fewest deletions, or the one that is known if time runs out.
+
+        A proof that some deletions leave standing gives a set of which every cut has an element.  As long as the
+        smallest set with an element of each is no cut, it leaves another proof standing.
+        """
+        proofs: list[frozenset[Edit]] = []
+        with suppress(LimitReached):
+            while True:
+                self._limit.check(0, "repair")
+                chosen, _ = smallest_hitting_set(proofs)
+                if len(chosen) >= len(cut):
+                    return cut
+                if self._repairing(chosen) is not None:
+                    return chosen
+                more = frozenset(edit for wider in self._wider(chosen) for edit in wider - chosen if not edit.inserts)
+                if not more:
+                    return cut
+                proofs.append(more)
+        return cut
+
     def _wider(self, chosen: frozenset[Edit]) -> Iterator[frozenset[Edit]]:
         """Sets of edits with one more: every repair with these has one of those."""
         change = self._try(chosen)
@@ -173,7 +196,8 @@ class RepairSearch:
 
     def _keep(self, edits: frozenset[Edit], change: Change) -> None:
         asked = {*self._asked.make, *self._asked.unmake}
-        self._found[edits] = repair_of(list(edits), self._update(edits), change, asked, self._state.program)
+        names = written_program(self._state.tree).names
+        self._found[edits] = repair_of(list(edits), self._update(edits), change, asked, self._state.program, names)
 
     def _repairing(self, edits: frozenset[Edit]) -> Change | None:
         """What edits would change, if they are a repair; that others are not is remembered."""

@@ -10,7 +10,8 @@ from typing import Any, overload
 
 from holdfast.explanations.candidates import Edit
 from holdfast.explanations.matching import Fact
-from holdfast.explanations.proof import fact_text
+from holdfast.explanations.proof import fact_text, quoted
+from holdfast.explanations.short_names import FULL_NAMES, ShortNames
 from holdfast.knowledge.relations import written_name
 from holdfast.program.model import Program
 from holdfast.quick_dataclass import dataclass
@@ -32,6 +33,7 @@ class Repair:
     also_added: tuple[str, ...]  # beside what was asked: the first few
     also_removed: tuple[str, ...]
     side_effects: int  # facts that change beside the edits and what was asked
+    names: ShortNames = FULL_NAMES  # in texts
 
     @property
     def size(self) -> int:
@@ -44,7 +46,7 @@ class Repair:
         shown = [f"+ {fact}" for fact in self.also_added] + [f"- {fact}" for fact in self.also_removed]
         more = self.side_effects - len(shown)
         lines = [f"  {line}" for line in [*shown, *([f"… and {more:,} more facts change"] if more else [])]]
-        return "\n".join([", ".join(edits), *(["  would also change:"] if lines else []), *lines])
+        return self.names("\n".join([", ".join(edits), *(["  would also change:"] if lines else []), *lines]))
 
     def __repr__(self) -> str:
         return f"<repair: {str(self).splitlines()[0]}; {self.side_effects:,} side effects>"
@@ -92,6 +94,20 @@ class Repairs(Sequence[Repair]):
     def _repr_html_(self) -> str:
         return f"<pre>{escape(str(self))}</pre>"
 
+    def to_dot(self) -> str:
+        """As a graph for Graphviz: each repair with its edits, and the first facts that it would change beside."""
+        lines = ["digraph repairs {", "  rankdir=LR;", "  node [shape=box, fontname=sans];"]
+        for number, repair in enumerate(self._found, 1):
+            lines.append(f"  r{number} [label={quoted(str(number))}, shape=ellipse];")
+            edits = [f"+ {fact}" for fact in repair.inserts] + [f"- {fact}" for fact in repair.deletes]
+            also = [f"+ {fact}" for fact in repair.also_added] + [f"- {fact}" for fact in repair.also_removed]
+            for kind, texts, style in (("e", edits, "filled"), ("s", also, "dashed")):
+                for place, text in enumerate(texts):
+                    node = f"r{number}{kind}{place}"
+                    lines.append(f"  {node} [label={quoted(repair.names(text))}, style={style}];")
+                    lines.append(f"  {f'{node} -> r{number}' if kind == 'e' else f'r{number} -> {node}'};")
+        return "\n".join([*lines, "}"])
+
     def to_json(self, **options: Any) -> str:
         """As JSON."""
         return json.dumps(self.as_json(), ensure_ascii=False, **options)
@@ -101,7 +117,9 @@ class Repairs(Sequence[Repair]):
         return {"complete": self.is_complete, "repairs": [repair.as_json() for repair in self._found]}
 
 
-def repair_of(edits: Sequence[Edit], update: Update, change: Change, asked: set[Fact], program: Program) -> Repair:
+def repair_of(
+    edits: Sequence[Edit], update: Update, change: Change, asked: set[Fact], program: Program, names: ShortNames
+) -> Repair:
     """A repair that was tried out."""
     expected = asked | {edit.fact for edit in edits}
     added, removed = (_others(part, expected, program) for part in (change.added, change.removed))
@@ -115,6 +133,7 @@ def repair_of(edits: Sequence[Edit], update: Update, change: Change, asked: set[
         added,
         removed,
         len(change) - known + both,
+        names,
     )
 
 

@@ -93,8 +93,9 @@ class SuspectFacts(StoredFacts):
         if relation is None:
             return None
         if relation.name not in self._codes_given:
-            few = self._lookup.size(relation, explicit=True) <= _MOST
-            self._codes_given[relation.name] = self._lookup.all(relation, explicit=True) if few else None
+            size, nothing = self._lookup.size(relation, explicit=True), np.empty((0, relation.arity), np.int64)
+            found = self._lookup.all(relation, explicit=True) if 0 < size <= _MOST else None
+            self._codes_given[relation.name] = found if size else nothing
         return self._codes_given[relation.name]
 
 
@@ -111,7 +112,7 @@ def why_not(text: str, state: ReadState, seconds: float | None, size: int | None
             return None
         certificate = cache(partial(_certificate, source, goal, seconds, size))
         found, near = reasons(source, goal), nearest(source, goal[0], [goal[1]])
-        absence = Absence(goal, found, near, suspects(source, goal), certificate)
+        absence = Absence(goal, found, near, suspects(source, goal), certificate, source.names)
         if not source.stays:
             with suppress(LimitReached):
                 certificate()

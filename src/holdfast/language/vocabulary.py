@@ -155,3 +155,10 @@ SCANNER: Final = re.compile(
 """,
     re.VERBOSE,
 )
+STANDARD_PREFIXES: Final = {
+    "rdf": "http://www.w3.org/1999/02/22-rdf-syntax-ns#",
+    "rdfs": "http://www.w3.org/2000/01/rdf-schema#",
+    "owl": "http://www.w3.org/2002/07/owl#",
+    "xsd": "http://www.w3.org/2001/XMLSchema#",
+}
+"""Prefixes that every program has."""

@@ -64,7 +64,8 @@ def materialise(planner: Planner, backend: Backend, watch: Watch, allotment: All
     evaluation.run(backend.explicit.of(O), served, allotment.alone is not None, states)
     states.commit()
     seconds = stopwatch.seconds, stopwatch.work
-    return NodeFigures(shown, watch.rounds, evaluation.instances, evaluation.facts, *seconds)
+    modules = tuple(dict.fromkeys(service.module.name for service in allotment.services))
+    return NodeFigures(shown, watch.rounds, evaluation.instances, evaluation.facts, *seconds, modules)
 
 
 class Evaluation:

@@ -24,6 +24,7 @@ class NodeFigures:
     facts: int
     seconds: float
     work: float = 0.0  # seconds, without time spent waiting
+    modules: tuple[str, ...] = ()  # that derived facts instead of rules
 
 
 def materialise(

@@ -9,6 +9,7 @@ from dataclasses import field
 from holdfast.errors import Diagnostics, Label, Severity, Span
 from holdfast.language import tree
 from holdfast.language.tree import NameKind
+from holdfast.language.vocabulary import STANDARD_PREFIXES
 from holdfast.program.column_names import column_names
 from holdfast.program.core import children
 from holdfast.program.functors import FUNCTORS, TESTS, Functor
@@ -19,12 +20,6 @@ from holdfast.quick_dataclass import dataclass
 from holdfast.values import Type
 
 _SIZE = re.compile(r"[0-9]{1,18}")
-STANDARD_PREFIXES = {
-    "rdf": "http://www.w3.org/1999/02/22-rdf-syntax-ns#",
-    "rdfs": "http://www.w3.org/2000/01/rdf-schema#",
-    "owl": "http://www.w3.org/2002/07/owl#",
-    "xsd": "http://www.w3.org/2001/XMLSchema#",
-}
 
 
 @dataclass

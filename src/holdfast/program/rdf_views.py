@@ -13,8 +13,9 @@ from typing import Final
 from holdfast.errors import Diagnostics, Label, Span
 from holdfast.language import tree
 from holdfast.language.printer import show_formula, show_term
+from holdfast.language.vocabulary import STANDARD_PREFIXES
 from holdfast.program.model import Const, Program, Relation
-from holdfast.program.names import STANDARD_PREFIXES, KnownRelation, Names, formula_atoms, rule_atoms
+from holdfast.program.names import KnownRelation, Names, formula_atoms, rule_atoms
 from holdfast.quick_dataclass import dataclass
 from holdfast.values import Iri, Type
 
