@@ -85,6 +85,8 @@ def test_insertions_that_visit_less_than_starting_over_are_not_replaced_by_it() 
     assert not record.visits_less("dred-counting", full)
     record.took(Figures(given=3, inserts=True, insertion=100_000), "dred-counting", 0.5)
     assert not record.visits_less("dred-counting", full)
+    record.took(Figures(given=1, inserts=True, insertion=1_000), "dred-ranked", 0.1)  # in many rounds
+    assert record.visits_less("dred-ranked", full)
     for few in (Figures(given=3, inserts=True, insertion=10), Figures(given=3, deletes=True, insertion=100_000)):
         record.took(few, "dred-counting", 1e-9)
     assert not record.visits_less("dred-counting", full)

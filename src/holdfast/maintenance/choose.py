@@ -42,6 +42,7 @@ _CHEAP = 0.02  # seconds an update; a try that turns out badly then does not hur
 _HARDLY = 0.002  # seconds that are not worth starting over
 _CERTAIN = 0.8  # of the seconds: what starting over takes is known, what DRed^w takes is guessed
 _MANY_GONE = 10_000  # facts, from which on it is worth a thought whether to recompute
+_CREEPS = 1.1  # how fast the least that was measured may rise again
 _MANY_INSTANCES = 1_000  # that show what one takes
 _MANY = 64  # facts overdeleted, below which nothing is worth a thought
 _CLEARLY = 0.8  # of the time: a difference worth a change of mind
@@ -87,7 +88,8 @@ class _Record:
         self.rates(algorithm, kind).took(figures.given, seconds)
         if kind == INSERTIONS and not figures.is_anew and figures.insertion >= _MANY_INSTANCES:
             each = seconds / figures.insertion
-            self.inserted[algorithm] = mixed(self.inserted.get(algorithm, each), each)
+            known = self.inserted.get(algorithm, each)  # little inserted in many rounds shows what rounds take
+            self.inserted[algorithm] = min(each, _CREEPS * known)
 
     def judge_ranks(self, figures: Figures) -> None:
         """Where facts have one derivation each, as in a chain or a tree, DRed^c overdeletes what goes, and ranks only
