@@ -6,7 +6,10 @@ facts by computing them again.  A functor is called once for each distinct tuple
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from types import MappingProxyType
 from typing import Any, TypeVar, overload
 
 from holdfast.errors import Diagnostic, UsageError
@@ -26,6 +29,7 @@ class UserFunctor:
 
 
 _REGISTERED: dict[str, UserFunctor] = {}
+_sent: ContextVar[Mapping[str, UserFunctor]] = ContextVar("functors", default=MappingProxyType({}))
 
 
 @overload
@@ -53,7 +57,17 @@ def functor(function: F | None = None, *, name: str | None = None, vectorised: b
 
 def registered(name: str) -> UserFunctor:
     """The functor that programs call `@name`."""
-    return _REGISTERED[name]
+    return _sent.get().get(name) or _REGISTERED[name]
+
+
+@contextmanager
+def using(functors: Mapping[str, UserFunctor]) -> Iterator[None]:
+    """Inside a `with` these functors hold, which another process has sent."""
+    before = _sent.set(functors)
+    try:
+        yield
+    finally:
+        _sent.reset(before)
 
 
 def require(program: Program) -> None:
@@ -63,7 +77,7 @@ def require(program: Program) -> None:
         if missing:
             message = f"the functor {missing[0]} has no Python function"
             bare = missing[0].removeprefix("@")
-            help = f"register one before: @holdfast.functor on `def {bare}(…)`; on the command line, --functors FILE.py"
+            help = f"register one first: @holdfast.functor on `def {bare}(…)`; on the command line, --functors FILE.py"
             raise UsageError(Diagnostic("E0923", message, rule.span, help=help))
 
 

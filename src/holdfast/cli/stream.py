@@ -1,4 +1,4 @@
-"""`holdfast stream`: one update after the other, and for each one what it changed."""
+"""`holdfast stream`: apply updates one by one, and print what each changed."""
 
 from __future__ import annotations
 
@@ -44,7 +44,12 @@ def stream(
     facts: options.FactsOption = [],  # noqa: B006  it is copied
     changes: Annotated[
         Path | None,
-        Option("--changes", metavar="FILE", show_default=False, help="Write what changed here instead of printing it."),
+        Option(
+            "--changes",
+            metavar="FILE",
+            show_default=False,
+            help="Write the changes to this file instead of printing them.",
+        ),
     ] = None,
     output: Annotated[
         Path | None,
@@ -56,21 +61,21 @@ def stream(
         bool, Option("--explain-choice", help="Show the algorithm of each hyper-node and the reason.")
     ] = False,
     why: Annotated[
-        bool, Option("--why", help="Say with each change which parts of the update caused each derived fact of it.")
+        bool, Option("--why", help="Add to each change the parts of the update that caused its derived facts.")
     ] = False,
     keep_going: Annotated[
         bool, Option("--keep-going", help="Skip refused updates; exit code 1 if there were any.")
     ] = False,
     lookahead: Annotated[
         str,
-        Option("--lookahead", metavar="NAME", help="What to do with updates that wait: auto, none, marks, window."),
+        Option("--lookahead", metavar="NAME", help="What to do with waiting updates: auto, none, marks, window."),
     ] = "auto",
-    window: Annotated[int, Option("--window", metavar="N", help="The most updates in one pass.")] = 32,
+    window: Annotated[int, Option("--window", metavar="N", help="Compute up to N updates in one pass.")] = 32,
     coalesce: Annotated[
         int | None,
         Option("--coalesce", metavar="N", show_default=False, help="Merge waiting updates when more than N wait."),
     ] = None,
-    queue: Annotated[int, Option("--queue", metavar="N", help="The most updates to read ahead.")] = 64,
+    queue: Annotated[int, Option("--queue", metavar="N", help="Read up to N updates ahead.")] = 64,
     engine: options.EngineOption = "memory",
     master: options.Master = None,
     conf: options.Conf = [],  # noqa: B006  it is copied
@@ -92,7 +97,7 @@ def stream(
 ) -> None:
     """Apply updates one by one; print what each changed.
 
-    Updates change facts and rules. A line of JSON for each has the facts that were added and removed.
+    Updates change facts and rules.  For each one, prints the facts that were added and removed, as a line of JSON.
     """
     from holdfast.streaming.driver import Lookahead
     from holdfast.streaming.queue import UpdateQueue
@@ -106,7 +111,7 @@ def stream(
     _refuse_clashes(program, updates, changes, stats, functors)
     files.writable_folder(output)
     with ExitStack() as opened:
-        longest = None if limit_memory is None else options.bytes_of(limit_memory) // 8  # its objects take more
+        longest = None if limit_memory is None else options.bytes_of(limit_memory) // 8  # parsed, it takes more
         feed(incoming, opened.enter_context(open_updates(updates, longest)))
         base = evaluate(
             program,
@@ -135,7 +140,7 @@ def stream(
 def _refuse_clashes(
     program: Path, updates: Path, changes: Path | None, stats: Path | None, functors: Sequence[Path]
 ) -> None:
-    """No file is read and written, or written twice."""
+    """Refuse to read and write the same file, or to write one twice."""
     if str(program) == str(updates) == "-":
         raise UsageError(Diagnostic(codes.BAD_USAGE, "program and updates cannot both be on standard input"))
     refuse_overwriting(updates, changes)
@@ -147,7 +152,7 @@ def _refuse_clashes(
 
 
 def _report(figures: StreamFigures, written: Sequence[Path], json: bool) -> None:
-    """What the whole stream came to."""
+    """Print the totals of the stream."""
     if json:
         terminal.json_line({"ok": not figures.skipped, **figures.totals(), "written": list(map(str, written))})
         return
@@ -157,7 +162,7 @@ def _report(figures: StreamFigures, written: Sequence[Path], json: bool) -> None
 
 
 class _Run:
-    """A stream on its way."""
+    """A running stream."""
 
     def __init__(
         self,
@@ -176,7 +181,7 @@ class _Run:
         self._warned: list[Diagnostic] = []
 
     def all(self, lookahead: Lookahead) -> None:
-        """Apply all updates; stops at the first that is refused, unless it is to go on."""
+        """Apply all updates; stop at the first refused one, unless `--keep-going` is given."""
         from holdfast.streaming.driver import Stream
 
         self._warn()
@@ -215,7 +220,7 @@ class _Run:
         self.sink.flush()
 
     def _warn(self) -> None:
-        """Tell each warning of the rules once."""
+        """Report each warning about the rules once."""
         fresh = [warning for warning in self.base.warnings if warning not in self._warned]
         self._warned += fresh
         terminal.diagnostics([] if self._quiet else fresh)

@@ -1,6 +1,6 @@
-"""What a Python user holds: a program with everything that follows from its facts.
+"""The knowledge base as a Python user sees it: a program with everything that follows from its facts.
 
-The methods take the lock (`exclusive.py`) and leave the work to the parts that a knowledge base consists of.
+The methods take the lock (`exclusive.py`) and delegate to the parts of a knowledge base.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class KnowledgeBase(Readable):
 
     `kb["path"]` is a relation, `kb.query("path(1, x)")` answers a query.  `kb.update()` and `kb.apply` change facts and
     rules, `kb.what_if` and `kb.impact` try a change, and `kb.stream` applies many.  Any number of threads may read
-    while one updates; `kb.snapshot()` is one version to read.
+    while one updates; `kb.snapshot()` returns one version for reading.
     """
 
     _noun = "knowledge base"
@@ -73,7 +73,7 @@ class KnowledgeBase(Readable):
         self._writers = GroupCommit(lambda updates: self.apply_all(updates))
 
     def _hold(self, state: Materialisation) -> None:
-        """Have a state from now on.  Readers have the one before or this one, since they go through one object."""
+        """Switch to a state.  Readers see the old one or the new one, because they go through a single object."""
         self._state = state
         self._backend, self._maintainer, self._dictionary = state.backend, state.maintainer, state.dictionary
         self._views = Views(state, self._guard)
@@ -85,7 +85,7 @@ class KnowledgeBase(Readable):
             self._watching.end()
             self._watching = None
 
-    if not TYPE_CHECKING:  # a type checker knows what there is
+    if not TYPE_CHECKING:  # type checkers must see only the real attributes
 
         def __getattr__(self, name: str) -> NoReturn:
             raise missing_method(self, name)
@@ -111,7 +111,7 @@ class KnowledgeBase(Readable):
 
     @reading
     def snapshot(self) -> KnowledgeSnapshot:
-        """The knowledge base as it is now, to be read whatever is updated later."""
+        """Return the current version for reading; later updates do not affect it."""
         from holdfast.knowledge.snapshots import KnowledgeSnapshot
 
         reader = self._readers.last()
@@ -136,7 +136,7 @@ class KnowledgeBase(Readable):
 
     @exclusive
     def profile(self) -> Profile:
-        """What each rule and delta rule took, the slowest first; needs `holdfast.open(…, profile=True)`."""
+        """Return the work of each rule and delta rule, the slowest first; needs `holdfast.open(…, profile=True)`."""
         from holdfast.knowledge.profiling import profile_of
 
         return profile_of(self._backend, self.program, self.statistics.nodes)
@@ -153,10 +153,11 @@ class KnowledgeBase(Readable):
         edits: int = 3,
         seconds: float | None = 5.0,
     ) -> Repairs:
-        """Insertions and deletions of explicit facts that make facts true or false; each was tried out.
+        """Find insertions and deletions of explicit facts that make facts true or false, and test each of them.
 
-        The fewest edits come first, then the fewest side effects.  Relations that may be edited are named, or are all
-        that no rule derives.  Raises `LimitReached` if no repair is found within so many seconds.
+        The fewest edits come first, then the fewest side effects.  `may_insert` and `may_delete` name the relations
+        that may be edited; the default is all that no rule derives.  Raises `LimitReached` if no repair is found within
+        `seconds`.
         """
         from holdfast.knowledge.repairing import RepairSearch, goals
 
@@ -179,7 +180,7 @@ class KnowledgeBase(Readable):
 
         A store keeps the fields of a `note` with the update: `kb.update(note={"who": "ann"})`.
         """
-        chosen(algorithm)  # errors are raised before the block
+        chosen(algorithm)  # raise errors before the block runs
         return Updating(lambda update: self.apply(update, algorithm=algorithm), the_note(note or {}))
 
     @public
@@ -199,8 +200,8 @@ class KnowledgeBase(Readable):
     def apply_all(self, updates: Sequence[Update], *, seconds: float | None = None) -> list[Change]:
         """Apply several updates of facts in one pass and return the exact change of each.
 
-        All updates are applied or none: if this raises, also because it takes more than `seconds` of processor time,
-        nothing has changed.  The figures of the pass are in the first change.
+        All updates are applied or none: if this raises, nothing has changed.  It also raises if it takes more than
+        `seconds` of processor time.  The figures of the pass are in the first change.
         """
         expect_updates(updates)
         if not updates:
@@ -266,7 +267,7 @@ class KnowledgeBase(Readable):
 
     @exclusive
     def undo(self) -> Change:
-        """Undo the last update that is not undone, by an update of its own, and return the change.
+        """Undo the last update that is not undone yet, by another update, and return the change.
 
         The last 32 updates since the knowledge base was opened can be undone, one after the other.
         """
@@ -276,7 +277,7 @@ class KnowledgeBase(Readable):
     def watch(self, text: str, parameters: Mapping[str, Value] | None = None, *, initial: bool = False) -> QueryWatch:
         """Watch a query: iterate over the exact changes of its answers, in this thread or another.
 
-        With `initial`, the first change has the answers there are now.
+        With `initial`, the first change has the current answers.
         """
         from holdfast.knowledge.watches import QueryWatch
 
@@ -304,13 +305,13 @@ class KnowledgeBase(Readable):
     # --- asyncio ---------------------------------------------------------------------------------------
 
     async def apply_async(self, update: Update, *, algorithm: str | Choice = AUTO) -> Change:
-        """`apply` in another thread.  The update is applied even if the task is cancelled meanwhile."""
+        """Run `apply` in another thread.  The update is applied even if the task is cancelled meanwhile."""
         from asyncio import to_thread
 
         return await to_thread(self.apply, update, algorithm=algorithm)
 
     async def query_async(self, text: str, parameters: Mapping[str, Value] | None = None) -> RelationView:
-        """`query` in another thread."""
+        """Run `query` in another thread."""
         from asyncio import to_thread
 
         return await to_thread(self.query, text, parameters)
@@ -319,12 +320,12 @@ class KnowledgeBase(Readable):
 
     @property
     def version(self) -> int:
-        """The number of updates that the state has taken; with a store, since the store was made."""
+        """The number of updates applied so far; with a store, since the store was made."""
         return self._state.version
 
     @property
     def sync(self) -> str:
-        """When an update counts as durable: "full", on the disk; "os", in the hands of the operating system."""
+        """When an update counts as durable: "full", when it is on the disk; "os", when the operating system has it."""
         return self._kept.store.sync
 
     @sync.setter
@@ -341,7 +342,7 @@ class KnowledgeBase(Readable):
 
     @exclusive
     def backup(self, folder: str | Path) -> None:
-        """Copy the store as it is now to a new folder, which is a store too."""
+        """Copy the current state of the store to a new folder, which is a store too."""
         from holdfast.store.copying import copy_store
 
         expect(folder, (str, Path), "a backup goes to a folder")
@@ -358,15 +359,15 @@ class KnowledgeBase(Readable):
 
     @public
     def at(self, version: int) -> KnowledgeBase:
-        """The knowledge base as it was at a version since the last snapshot.  It is evaluated anew and has no store."""
+        """Return the knowledge base at a version since the last snapshot, evaluated again and without a store."""
         expect(version, int, "a version is a number")
         return (self._following or self._kept).earlier(version)
 
     @exclusive
     def refresh(self) -> int:
-        """Apply what another process has committed since a store was opened with `read_only=True`; gives the version.
+        """Apply what another process has committed to a store opened with `read_only=True`, and return the version.
 
-        If the writer has replaced the log that this was following, the state is loaded anew.
+        If the writer has replaced the log since, the state is loaded again.
         """
         if self._following is None:
             help = 'holdfast.open("kb", read_only=True) follows a store that another process writes'
@@ -375,8 +376,8 @@ class KnowledgeBase(Readable):
 
     @public
     def close(self) -> None:
-        """Close the store: others can open it then.  Facts can still be read, and updates raise.  Without a store,
-        nothing happens."""
+        """Close the store, so that others can open it.  Facts can still be read, and updates raise.  Without a store,
+        do nothing."""
         with self._guard.lock:
             for kept in (self._durable, self._following):
                 if kept is not None:
@@ -398,39 +399,39 @@ class KnowledgeBase(Readable):
         return self._durable
 
     def attach(self, store: Store, earlier: Callable[[int], KnowledgeBase]) -> None:
-        """Keep this in a store from now on; `holdfast.open` does it."""
+        """Keep this knowledge base in a store; called by `holdfast.open`."""
         from holdfast.knowledge.durable import Durable
 
         self._durable = Durable(self._state, self._views, store, earlier)
 
     def follow(self, following: Following) -> None:
-        """Follow a store from now on; `holdfast.open` does it."""
+        """Follow a store; called by `holdfast.open`."""
         self._following = following
 
     def log_with(self, log: Callable[[Commit], None] | None) -> None:
-        """Call this before each commit; if it raises, the commit does not happen.  None calls nothing."""
+        """Set a function to call before each commit, which it can prevent by raising; None removes it."""
         self._state.log = log
 
     def become(self, other: KnowledgeBase) -> None:
-        """Have the state of another knowledge base, which is not used any more."""
+        """Take over the state of another knowledge base, which must not be used any more."""
         self._hold(other._state)
 
     @exclusive
     def stored_as(self, source: str, data: Callable[[RelationView], StoredData] = RelationView.to_arrow) -> Snapshot:
-        """What a store has to keep of this; `source` is the hash of the program, `data` gives facts to the store."""
+        """The state as a store keeps it; `source` is the program's hash, and `data` prepares facts for the store."""
         from holdfast.knowledge.durable import snapshot_of
 
         return snapshot_of(self._state, self._views, source, data)
 
     @exclusive
     def keep_derived(self, store: Store) -> None:
-        """Keep what follows in the cache of a store whose snapshot this is; `holdfast.open` does it."""
+        """Cache derived facts in a store whose snapshot has this state; called by `holdfast.open`."""
         from holdfast.knowledge.durable import keep_derived
 
         keep_derived(self._state, store)
 
     def start_at(self, version: int) -> None:
-        """Count updates from a version that a store has."""
+        """Set the version to one that a store has."""
         self._state.version = version
         self._undo.clear()
 

@@ -1,4 +1,4 @@
-"""A watched query as its user holds it: the changes of its answers wait until they are taken."""
+"""A watched query as its user sees it: changes of its answers wait until they are taken."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from holdfast.quick_dataclass import dataclass
 from holdfast.relation_view import RelationView, refuse_copying
 from holdfast.values import Row
 
-_MOST_WAITING = 1_000  # changes; the oldest of more are merged
-_LOOK = 0.05  # seconds of waiting between two looks at signals
+_MOST_WAITING = 1_000  # pending changes; beyond this, the oldest are merged
+_LOOK = 0.05  # seconds between two checks for signals while waiting
 
 
 @dataclass(frozen=True)
@@ -33,8 +33,8 @@ class WatchChange:
 class QueryWatch:
     """A query whose answers are watched; made by `kb.watch`.
 
-    Iterating waits for the next change and ends when the watch is closed.  Any thread may take changes; each change is
-    given once.  Updates never wait for it: if more than a thousand changes wait, the oldest are merged.
+    Iterating waits for the next change and ends when the watch is closed.  Any thread may iterate; each change is
+    yielded once.  Updates never wait for a watch: if more than a thousand changes are waiting, the oldest are merged.
     """
 
     def __init__(self, rows: Callable[[], RelationView], closed: Callable[[], None]) -> None:
@@ -53,7 +53,7 @@ class QueryWatch:
     def next(self, timeout: float | None = None) -> WatchChange | None:
         """Wait for the next change; None after `timeout` seconds without one, or when the watch is closed.
 
-        Raises what makes the query impossible: an update may remove a relation.
+        Raises an error if the query is no longer possible, because an update removed a relation.
         """
         end = None if timeout is None else time.monotonic() + timeout
         with deferred():
@@ -78,7 +78,7 @@ class QueryWatch:
             yield change
 
     def close(self) -> None:
-        """End the watch; changes that wait can still be taken."""
+        """End the watch; waiting changes can still be read."""
         self._end(None)
         self._closed()
 
@@ -90,13 +90,13 @@ class QueryWatch:
 
     @property
     def is_closed(self) -> bool:
-        """Whether no more changes come."""
+        """Whether no more changes will come."""
         return self._is_closed
 
     # --- for the knowledge base ------------------------------------------------------------------------
 
     def put(self, change: WatchChange) -> None:
-        """The answers have changed."""
+        """Add a change of the answers."""
         with deferred(), self._moved:
             if not self._is_closed and (change.added or change.removed):
                 self._waiting.append(change)
@@ -105,7 +105,7 @@ class QueryWatch:
                 self._moved.notify_all()
 
     def fail(self, error: Exception) -> None:
-        """The query cannot be answered any more."""
+        """End the watch: the query can no longer be answered."""
         self._end(error)
 
     def _end(self, error: Exception | None) -> None:

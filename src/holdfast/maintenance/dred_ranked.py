@@ -1,6 +1,6 @@
 """DRed^w: DRed^c with ranks (ALGORITHMS.md, "DRed^w"; decision 0035 says how the ranks are chosen).
 
-DRed^c overdeletes a fact as soon as its nonrecursive derivations are gone, since a recursive derivation may stand on
+DRed^c overdeletes a fact as soon as its nonrecursive derivations are gone, since a recursive derivation may depend on
 the fact itself.  A derivation from facts of lower ranks cannot.  Cw counts these founded derivations, and a fact with
 Cn or Cw above 0 is not overdeleted: by induction on its rank it has a proof.
 
@@ -33,7 +33,7 @@ _MOST = 16  # insertions that are caught up with at a time
 
 
 def maintain(s: Stratum) -> None:
-    """Bring one hyper-node up to date; D, A, the counters and the ranks are."""
+    """Bring one hyper-node up to date, with D, A, the counters and the ranks."""
     if not s.node.is_recursive:  # its facts have no ranks
         dred_counting.maintain(s)
         return
@@ -47,7 +47,7 @@ def maintain(s: Stratum) -> None:
 
 
 class RankedStratum:
-    """A recursive hyper-node during an update, and what its ranks say."""
+    """A recursive hyper-node with ranks during an update."""
 
     def __init__(self, s: Stratum) -> None:
         ranks = s.backend.ability(Ranking)
@@ -81,7 +81,7 @@ class RankedStratum:
         s.late = ()
 
     def overdelete(self) -> None:
-        """OVERDELETE: what has neither a nonrecursive nor a founded derivation left."""
+        """OVERDELETE: the facts that have neither a nonrecursive nor a founded derivation left."""
         s, I, D, A = self.s, self.s.I, self.s.D, self.s.A
         N = self._first_deletions()
         while Δ := self._unsupported(N - D):
@@ -94,8 +94,8 @@ class RankedStratum:
     def _unsupported(self, facts: Facts) -> Facts:
         """{F | Cn[F] = 0 and Cw[F] = 0}.
 
-        Cr will not do, not even where no fact can be among its own grounds: that may change with the facts, and then a
-        fact without founded derivations could be the ground of one that counts it as such.
+        Cr does not suffice, not even where no fact can support itself: that may change with the facts, and then a fact
+        without founded derivations could support one that counts it as founded.
         """
         without = self.s.Cn.zero(facts)
         if not without:
@@ -144,7 +144,7 @@ class RankedStratum:
         s.Cn.add(s.E_plus)
         for bag in nonrecursive:
             s.Cn.add(bag)
-        for instances, founded in recursive:  # Cw of facts that are about to enter is set then
+        for instances, founded in recursive:  # Cw of facts that are about to enter is set when they do
             s.Cr.add(instances)
             self.Cw.add(founded)
         met = [*nonrecursive, *(instances for instances, _ in recursive)]

@@ -79,6 +79,11 @@ class Fresh:
         return tree.Variable(f"$_{self._count}", span=span)
 
 
+def counted(unused: tree.Variable) -> tree.Variable:
+    """The variable of a `_` inside a record, each value of which counts."""
+    return replace(unused, name=f"$*{unused.name[2:]}")
+
+
 class Flattener:
     """Flattens one alternative."""
 
@@ -207,8 +212,8 @@ class Flattener:
 
     def _wrong_count(self, function: str, arity: int, variadic: bool, count: int, span: Span) -> None:
         takes = f"at least {arity}" if variadic else str(arity)
-        message = f"{function} takes {takes} argument{'' if arity == 1 else 's'}, but here "
-        message += "is 1" if count == 1 else f"are {count}"
+        message = f"{function} takes {takes} argument{'' if arity == 1 else 's'}, but "
+        message += "1 is given" if count == 1 else f"{count} are given"
         self.scope.diagnostics.error("E0210", message, span)
 
     def _range(self, variable: tree.Variable, call: tree.Call) -> None:

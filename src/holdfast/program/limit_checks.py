@@ -107,7 +107,8 @@ class _Check:
                     )
             case Compare(operator=operator, left=left, right=right):
                 if not self._stays(operator, left, right, value, limit):
-                    yield self._fails(source_text(span), value, limit, span)
+                    written = f"{show_term(left)} {operator} {show_term(right)}"
+                    yield self._fails(written if span == self.core.span else source_text(span), value, limit, span)
             case Assign(variable=variable, term=term) if self.known.get(variable) != term:
                 if self._has(variable, value) or self._has(term, value):
                     message = f"{shown} stands in an equation, and {still}"
@@ -159,6 +160,10 @@ class _Check:
 
     def _kept(self, value: Var, limit: Limit, predicate: str, span: Span) -> _Found:
         name, shown = self._name(self.rule.predicate), _shown(value)
+        if self.core.inner:
+            message = f"{shown} may still get {_SMALLER[limit.function]} here, and is a part of what is aggregated"
+            help = "aggregate what is finished, or aggregate in a rule after the recursion"
+            return _Found("E0504", message, span, (self._note(predicate),), help)
         message = f"{shown} may still get {_SMALLER[limit.function]} here, and {name} would keep its old values"
         if self.rule.limit is None:
             column = f"{limit.function}({source_text(span)})"
@@ -173,17 +178,17 @@ class _Check:
         if way is None:
             others = sorted(v.name for v in variables(term) - {value} if "$" not in v.name)
             if not others:
-                message = f"{text} does not always move with {shown}"
+                message = f"{text} does not always grow when {shown} grows"
                 return _Found("E0505", message, span, help=f"use +, -, *, min or max to make a value of {shown}")
-            message = f"{text} moves with {shown} or against it, depending on {others[0]}"
-            help = f"with {others[0]} >= 0 in the body it is clear (or declare {others[0]} as unsigned)"
+            message = f"{text} may grow or shrink when {shown} grows, depending on {others[0]}"
+            help = f"add {others[0]} >= 0 to the body, or declare {others[0]} as unsigned"
             return _Found("E0505", message, span, help=help)
         message = f"{text} gets {_WORSE[limit.function]} when {shown} gets {_SMALLER[limit.function]}, "
         message += f"so its {own.function} is not the {own.function} of the best"
         return _Found("E0505", message, span, help=f"a relation with {_OTHER[own.function]} may hold it")
 
     def _note(self, predicate: str) -> str:
-        names = [self._name(name) for name in self.node.predicates]
+        names = [self._name(name) for name in self.node.predicates if not self.scope.relations[name].auxiliary]
         name = self._name(predicate)
         if len(names) == 1:
             return f"{name} depends on itself, so it is not finished when this rule reads it"

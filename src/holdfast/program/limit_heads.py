@@ -1,4 +1,4 @@
-"""`min` and `max` in heads: which relations are limit relations, and whether all their rules agree."""
+"""`min` and `max` in heads: finds limit relations, and checks that all their rules agree."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _report_mixed(shown: str, limited: tree.Atom, other: tree.Atom, scope: Names
     limit, found = limit_of(limited), limit_of(other)
     assert limit is not None
     says = "none" if found is None else f"a {found.function} in column {found.column + 1}"
-    message = f"{shown} has a {limit.function} in column {limit.column + 1} by one rule and {says} by another"
+    message = f"one rule of {shown} has a {limit.function} in column {limit.column + 1}, and another has {says}"
     help = None
     if not aggregates_of(other):
         argument = other.arguments[limit.column]
@@ -77,7 +77,7 @@ def _text(term: tree.Term) -> str:
 
 
 def report_several(shown: str, head: tree.Atom, what: str, scope: Names) -> None:
-    """A relation that could be a limit relation, but has several columns with `min` or `max`."""
+    """Report a relation that could be a limit relation but has several columns with `min` or `max`."""
     aggregates = aggregates_of(head)
     message = f"a relation {what} may have one limit column, {shown} has {len(aggregates)}"
     keys = ", ".join(_text(a) for a in head.arguments if not isinstance(a, tree.HeadAggregate))

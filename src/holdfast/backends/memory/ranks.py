@@ -132,12 +132,12 @@ class MemoryRanking:
         self._rank.of(predicate)[where] = rank
         self.founded.of(predicate)[where] = Cw
 
-    def take_over(self, other: MemoryRanking, ids: Mapping[str, Ids]) -> None:
-        """Facts were ranked in other tables, by rounds of their own; these are the next ones here."""
+    def take_over(self, other: MemoryRanking, places: Mapping[str, Ids | slice], ids: Mapping[str, Ids]) -> None:
+        """Facts were ranked at some places of other tables, by rounds of their own; these are the next ones here."""
         base = self.rounds
         self.rounds += other.rounds
         for predicate, some in ids.items():
-            rank, Cw = (beside.of(predicate)[: len(some)] for beside in (other._rank, other.founded))
+            rank, Cw = (beside.of(predicate)[places[predicate]] for beside in (other._rank, other.founded))
             if self.founded.remembers:
                 old = self._rank.of(predicate)[some], self.founded.of(predicate)[some]
                 self.founded.remember(partial(self._put, predicate, some, *old))

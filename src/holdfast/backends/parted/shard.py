@@ -323,6 +323,10 @@ class Shard(MemoryBackend):
         """Pack tables that consist mostly of deleted facts."""
         self.tidy(self.held(number))
 
+    def do_traffic(self) -> Traffic:
+        """What this shard has done since it was made."""
+        return self.traffic
+
     def do_nbytes(self) -> int:
         """The memory that facts, counters and indexes take."""
         return self.nbytes
