@@ -121,6 +121,19 @@ def test_choice_says_when_and_why_a_run_was_abandoned(monkeypatch: pytest.Monkey
     assert node.instances == node.abandoned + node.insertion
 
 
+@pytest.mark.only_in_memory("other engines have other bounds")
+def test_an_update_that_only_inserts_is_not_abandoned(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Starting over would visit what it visits; what an evaluation of fewer facts took says little."""
+    asked = list[Figures]()
+    monkeypatch.setattr(Budget, "check", lambda self: asked.append(self._figures))
+    negating = "far(x, y) :- edge(x, y), !bad(y).  far(x, z) :- far(x, y), edge(y, z)."
+    kb = holdfast.from_text(RULES + negating, facts={"edge": RING, "bad": [(1,)]}, modules=())
+    kb.apply(Update(insert={"edge": [(3, 17), (17, 4)]}))
+    assert {figures.predicates for figures in asked} == {("far",)}  # where an insertion may take away
+    kb.apply(Update(delete={"edge": [(3, 17)]}))
+    assert {figures.predicates for figures in asked} == {("far",), ("path",)}
+
+
 def test_what_was_abandoned_is_expected_to_be_dear(monkeypatch: pytest.MonkeyPatch) -> None:
     kb = holdfast.from_text(RULES, facts={"edge": RING}, modules=())
     chooser = kb._maintainer.chooser

@@ -8,6 +8,7 @@ import pytest
 
 import holdfast
 from holdfast import Update
+from holdfast.maintenance.budget import FullCost
 from holdfast.maintenance.choose import _Record
 from holdfast.maintenance.rates import Rates
 from holdfast.maintenance.stratum import Figures
@@ -73,6 +74,36 @@ def test_starting_over_takes_less_after_deletions_and_more_after_insertions() ->
     assert record.starting_over("deletions", 1, 2.0) == 2.0  # who deletes less leaves more
     assert record.starting_over("insertions", 100, 2.0) == pytest.approx(3.0)
     assert record.starting_over("both", 100, 2.0) == 2.0
+
+
+def test_insertions_that_visit_less_than_starting_over_are_not_replaced_by_it() -> None:
+    """What starting over takes is known of the facts before an insertion, and says little of those after it."""
+    record, full = _Record(), FullCost(10_000, 0.005)
+    assert not record.visits_less("dred-ranked", full)  # nothing is known
+    record.took(Figures(given=3, inserts=True, insertion=100_000), "dred-ranked", 0.06)  # 0.6 µs an instance, not 0.5
+    assert record.visits_less("dred-ranked", full)
+    assert not record.visits_less("dred-counting", full)
+    record.took(Figures(given=3, inserts=True, insertion=100_000), "dred-counting", 0.5)
+    assert not record.visits_less("dred-counting", full)
+    record.took(Figures(given=1, inserts=True, insertion=1_000), "dred-ranked", 0.1)  # in many rounds
+    assert record.visits_less("dred-ranked", full)
+    for few in (Figures(given=3, inserts=True, insertion=10), Figures(given=3, deletes=True, insertion=100_000)):
+        record.took(few, "dred-counting", 1e-9)
+    assert not record.visits_less("dred-counting", full)
+
+
+@pytest.mark.only_in_memory("other engines keep no ranks")
+@pytest.mark.parametrize(("each", "expected"), [(1e-7, "dred-ranked"), (1e-3, "recompute")])
+def test_a_large_insertion_is_chosen_by_what_an_instance_takes(each: float, expected: str) -> None:
+    ring = [(i, (i + step) % 40) for i in range(40) for step in (1, 7)]
+    kb = holdfast.from_text(CLOSURE, facts={"edge": ring[:40]}, modules=())
+    chooser, plan = kb._maintainer.chooser, kb._maintainer.nodes[-1]
+    chooser.costs.restore({plan.node.predicates: FullCost(10_000, 0.01)})
+    record = chooser._records.setdefault(plan.node.predicates, _Record())
+    record.took(Figures(given=40, inserts=True, insertion=100_000), "dred-ranked", each * 100_000)
+    record.took(Figures(given=40, inserts=True), "dred-ranked", 100.0)  # much more than starting over
+    assert used(kb, Update(insert={"edge": ring[40:]})) == [expected]
+    assert set(kb["path"]) == {(x, y) for x in range(40) for y in range(40)}
 
 
 CLOSURE = "path(x, y) :- edge(x, y).  path(x, z) :- edge(x, y), path(y, z)."

@@ -208,7 +208,40 @@ def follow(kb: KnowledgeBase, expected: str) -> None:
     assert counters_of(kb) == counters_of(generic)
 
 
+BESIDE = DECLARED + "seen(x, y) :- cites(x, y).  seen(x, z) :- seen(x, y), seen(y, z).  "
+BESIDE += "seen(y, x) :- seen(x, y), start(x), start(y)."
+
+
+def test_beside_other_rules_short_paths_are_followed_by_rules() -> None:
+    cites = [(x, 5_000 + x % 700) for x in range(5_000)] + [(5_000 + x, 6_000 + x % 80) for x in range(700)]
+    kb, generic = opened(cites, [1, 2], BESIDE), opened(cites, [1, 2], BESIDE, modules=())
+    assert by_rules(kb) == "5,000 rule instances from 5,700 facts are few"
+    assert set(kb["seen"]) == set(generic["seen"])
+    assert counters_of(kb) == counters_of(generic)
+    assert wrong_ranks(kb) is None
+    _, why = first(kb, Update(delete={"cites": cites[:3]}, insert={"cites": [(2, 1), (6_001, 3)]}))
+    assert "without transitive-closure: 5,000 rule instances from 5,700 facts are few" in why
+    generic.apply(Update(delete={"cites": cites[:3]}, insert={"cites": [(2, 1), (6_001, 3)]}))
+    assert set(kb["seen"]) == set(generic["seen"])
+    assert wrong_ranks(kb) is None
+
+
+def test_beside_other_rules_long_paths_are_left_to_a_module(tries: Tries) -> None:
+    cites = [(x, x + 1) for x in range(5_000) if x % 200]
+    kb, generic = opened(cites, [1, 2], BESIDE), opened(cites, [1, 2], BESIDE, modules=())
+    assert not by_rules(kb)
+    [visited] = tries.in_vain
+    assert visited < 2 * few_sources._VISITS_BESIDE * len(cites)
+    update = Update(delete={"cites": cites[50:53]}, insert={"cites": [(70, 20)]})
+    algorithm, why = first(kb, update)
+    assert "with transitive-closure" in why, algorithm
+    generic.apply(update)
+    assert set(kb["seen"]) == set(generic["seen"])
+
+
 SHAPES = (
+    BESIDE,
+    BESIDE + " seen(x, z) :- seen(x, y), links(y, z).",
     FROM,
     TO,
     FROM + " seen(s, z) :- seen(s, y), links(y, z).",
@@ -226,8 +259,10 @@ def test_opened_by_rules_or_nearly_the_state_is_right(part: int, tries: Tries, m
     for seed in range(part * 100, part * 100 + some(60)):
         random = Random(seed)
         monkeypatch.setattr(few_sources, "_SAMPLE", random.choice((1, 2, 9)))
-        monkeypatch.setattr(few_sources, "_VISITS", random.choice((0.5, 1, 2, 99)))
-        rules = ".decl links(x: number, y: number)\n.decl other(x: number)\n" + random.choice(SHAPES)
+        for name in ("_VISITS", "_VISITS_BESIDE"):
+            monkeypatch.setattr(few_sources, name, random.choice((0.5, 1, 2, 99)))
+        rules = ".decl links(x: number, y: number)\n.decl other(x: number)\n" + (shape := random.choice(SHAPES))
+        algorithms = [name for name in ALGORITHMS if name != "exact" or BESIDE not in shape]
         pairs = [(x, y) for x in range(9) for y in range(9)]
         facts = {name: set(random.sample(pairs, random.randrange(3, 20))) for name in ("cites", "links")}
         starts = {(x,) for x in random.sample(range(9), 3)}
@@ -241,7 +276,7 @@ def test_opened_by_rules_or_nearly_the_state_is_right(part: int, tries: Tries, m
             if random.random() < 0.2:
                 kb.apply(Update(add_rules=['#[name("more")] seen(y, x) :- seen(x, y).']))
                 kb.apply(Update(remove_rules=["more"]))
-            kb.apply(update, algorithm=Choice("auto", {"seen": random.choice(ALGORITHMS)}))
+            kb.apply(update, algorithm=Choice("auto", {"seen": random.choice(algorithms)}))
             generic = holdfast.from_text(rules, {**facts, "start": starts}, modules=())
             assert {name: set(kb[name]) for name in kb} == {name: set(generic[name]) for name in generic}, seed
             assert wrong_ranks(kb) is None, seed

@@ -20,7 +20,7 @@ from holdfast.maintenance.algorithms import (
     refuse_ranks,
     refuse_recursion,
 )
-from holdfast.maintenance.budget import FullCosts
+from holdfast.maintenance.budget import FullCost, FullCosts
 from holdfast.maintenance.node_plans import NodePlan
 from holdfast.maintenance.rates import Rates, mixed
 from holdfast.maintenance.rivals import Rivals, ServedUpdate
@@ -43,9 +43,12 @@ _HARDLY = 0.002  # seconds that are not worth starting over
 _WORTH = 0.05  # seconds that are not worth doing without DRed^v, which keeps most of what is there
 _CERTAIN = 0.8  # of the seconds: what starting over takes is known, what DRed^w takes is guessed
 _MANY_GONE = 10_000  # facts, from which on it is worth a thought whether to recompute
+_CREEPS = 1.1  # how fast the least that was measured may rise again
+_MANY_INSTANCES = 1_000  # that show what one takes
 _MANY = 64  # facts overdeleted, below which nothing is worth a thought
 _CLEARLY = 0.8  # of the time: a difference worth a change of mind
 _RECOUNT = 1e-6  # seconds a fact: B/F^c does not keep Cr, so going back to DRed^c counts all derivations anew
+_DEARER = 1.5  # times as long for an instance as an evaluation: only then may inserting be worse than starting over
 _WORSE = 1.5  # times as long as it took until it was abandoned
 _PLENTY = 1_000  # facts overdeleted, of which ranks would have kept one if there were such
 _OFTEN = 2  # deletions that ranks were useless in, until they are done without
@@ -73,6 +76,7 @@ class _Record:
     useless: int = 0  # deletions in a row in which ranks kept no fact; negative if they were missed
     needs_ranks: bool = True
     rivals: Rivals = field(default_factory=Rivals)  # where modules serve it
+    inserted: dict[str, float] = field(default_factory=dict)  # seconds an instance that an algorithm inserts
 
     def rates(self, algorithm: str, kind: str) -> Rates:
         """What is known of an algorithm."""
@@ -81,7 +85,12 @@ class _Record:
     def took(self, figures: Figures, algorithm: str, seconds: float) -> None:
         """An algorithm took so long."""
         algorithm = RECOMPUTE if figures.is_anew else algorithm
-        self.rates(algorithm, _kind(figures.deletes, figures.inserts)).took(figures.given, seconds)
+        kind = _kind(figures.deletes, figures.inserts)
+        self.rates(algorithm, kind).took(figures.given, seconds)
+        if kind == INSERTIONS and not figures.is_anew and figures.insertion >= _MANY_INSTANCES:
+            each = seconds / figures.insertion
+            known = self.inserted.get(algorithm, each)  # little inserted in many rounds shows what rounds take
+            self.inserted[algorithm] = min(each, _CREEPS * known)
 
     def judge_ranks(self, figures: Figures) -> None:
         """Where facts have one derivation each, as in a chain or a tree, DRed^c overdeletes what goes, and ranks only
@@ -98,6 +107,14 @@ class _Record:
     def miss_ranks(self) -> None:
         """DRed^c overdeletes too much; it is not tried again soon."""
         self.needs_ranks, self.useless = True, -8 * _OFTEN
+
+    def visits_less(self, algorithm: str, full: FullCost) -> bool:
+        """Whether an insertion by an algorithm takes less than starting over, however large it is.
+
+        It visits no more instances than starting over does then; so it does if one of them takes about as long.
+        """
+        each = self.inserted.get(algorithm)
+        return each is not None and each * full.instances <= _DEARER * full.seconds
 
     def starting_over(self, kind: str, facts: int, full: float) -> float:
         """The seconds that starting over should take after an update, if it took so long before.
@@ -188,7 +205,8 @@ class Chooser:
         rates, full = record.rates(name, kind), self.costs.of(plan.node.predicates)
         expected = rates.expected(given)
         anew = inf if full is None else record.starting_over(kind, given, full.seconds)
-        if expected > _HARDLY + _CERTAIN * anew:
+        may_win = full is not None and not (kind == INSERTIONS and record.visits_less(name, full))
+        if may_win and expected > _HARDLY + _CERTAIN * anew:
             rates.doubt(given)
             why = f"{given:,} changed facts should take {expected:.2f} s, starting over {anew:.2f} s"
             return RECOMPUTE, why

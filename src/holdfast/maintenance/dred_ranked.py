@@ -23,9 +23,9 @@ import numpy as np
 from holdfast.backends.abilities import LateRanking, Ranking
 from holdfast.backends.protocol import Bag, Deferred, Facts
 from holdfast.maintenance import dred_counting
-from holdfast.maintenance.stratum import LateInputs, Stratum, delta_sources, predicates_read
+from holdfast.maintenance.stratum import LateInputs, Stratum, delta_sources, is_positive, predicates_read
 from holdfast.plans import Plan, Read
-from holdfast.program.model import Negated, Rule
+from holdfast.program.model import Rule
 from holdfast.values.dictionary import Codes
 
 _MANY = 8  # inserted inputs, from which on comparing ranks is put off
@@ -58,11 +58,10 @@ class RankedStratum:
     def may_be_late(self) -> bool:
         """Whether the update takes no derivation away, and brings so much that Cw is better counted later."""
         s = self.s
-        changes = s.E_minus or s.removed_inputs or s.removed or s.added or s.kept.aggregates
+        changes = s.E_minus or s.removed_inputs or s.removed or s.added
         if changes or self._late is None or len(s.late) >= _MOST:
             return False
-        is_positive = not any(isinstance(literal, Negated) for rule in s.kept.rules for literal in rule.body)
-        return is_positive and (bool(s.late) or len(s.added_inputs) >= _MANY)
+        return is_positive(s.kept) and (bool(s.late) or len(s.added_inputs) >= _MANY)
 
     def catch_up(self) -> None:
         """Count in Cw what insertions brought to facts that were there before them; the latest first.

@@ -1,4 +1,4 @@
-"""Whether a closure that begins at few sources is opened by its rules instead of by a module.
+"""Whether a closure that begins at few sources, or beside other rules leads nowhere far, is opened by its rules.
 
 A closure module numbers and sorts all steps, and a later update walks from every source that it may affect.  From few
 sources, rules visit less: what these reach, and later only what changes.  Which side wins depends on how far the
@@ -6,7 +6,8 @@ sources reach and in how many rounds, so that is counted: for a few of them firs
 the same facts are always opened in the same way.
 
 Rules may visit `_VISITS` instances for each step.  If they need more, what they derived is dropped and the module
-begins.
+begins.  Beside other rules a module is given all edges in each round of each update; there rules come first too, with
+fewer visits for each fact that the hyper-node begins with: enough where paths are short.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ _STEPS = 4_096  # below which a module is quick in any case
 _EACH = 64  # steps for each source: then sources are few
 _SAMPLE = 4  # sources that are followed first
 _VISITS = 24  # instances for each step that rules may visit: about what a module takes to number, sort and walk it
+_VISITS_BESIDE = 8  # the same for each fact that a hyper-node with other rules begins with
 _ROUND = 2_000  # instances that take as long as beginning a round
 
 
@@ -52,9 +54,24 @@ class FewSources:
         ranks.rank_anew(self._planner.node.predicates)
         self._enter(Δ, ranks)
         # Heads have the source of the fact that they follow from: so none of the sample follows from the others.
-        all_like_these = self._follow(sample, ranks, len(sources) / len(some))
-        if all_like_these and self._follow((Δ - sample).snapshot(), ranks, 1.0):
+        most = _VISITS * steps
+        all_like_these = self._follow(sample, ranks, most, len(sources) / len(some))
+        if all_like_these and self._follow((Δ - sample).snapshot(), ranks, most):
             return f"{len(sources):,} {('sources', 'targets')[column]} are few beside {steps:,} steps"
+        self._drop(*before)
+        return ""
+
+    def close_beside(self, Δ: Facts) -> str:
+        """The same for a hyper-node that modules share with other rules."""
+        ranks, O = self._backend.ability(Ranking), self._planner.node.predicates
+        Δ = Δ.snapshot()
+        if len(Δ) < _STEPS or ranks is None or not self._may_be_rows():
+            return ""
+        before = self._watch.facts, self._watch.rounds
+        ranks.rank_anew(O)
+        self._enter(Δ, ranks)
+        if self._follow(Δ, ranks, _VISITS_BESIDE * len(Δ)):
+            return f"{self.instances:,} rule instances from {len(Δ):,} facts are few"
         self._drop(*before)
         return ""
 
@@ -76,7 +93,7 @@ class FewSources:
         I |= Δ
         ranks.enter(Δ)
 
-    def _follow(self, Δ: Facts, ranks: Ranking, each: float) -> bool:
+    def _follow(self, Δ: Facts, ranks: Ranking, most: float, each: float = 1.0) -> bool:
         """Everything that follows from some facts; False if it is too much when each instance stands for so many."""
         backend, I, begun = self._backend, self._backend.materialisation, self.instances
         while Δ:
@@ -85,7 +102,7 @@ class FewSources:
             backend.recursive.add(N)
             self.instances, self._rounds = self.instances + len(N), self._rounds + 1
             expected = begun + each * (self.instances - begun) + _ROUND * self._rounds
-            if expected > _VISITS * self.steps:
+            if expected > most:
                 return False
             Δ = (N.support() - I).snapshot()
             if Δ:

@@ -59,8 +59,7 @@ def materialise(planner: Planner, backend: Backend, watch: Watch, allotment: All
     evaluation = Evaluation(planner, backend, watch, allotment.generic, I, I, backend.ability(VirtualRelations))
     evaluation.most_derived = module_budget(backend).most_by_modules
     served = [ModuleAdapter(service, backend) for service in allotment.services]
-    if allotment.alone is not None:
-        evaluation.few = FewSources(planner, backend, watch, served[0])
+    evaluation.few = FewSources(planner, backend, watch, served[0])
     evaluation.run(backend.explicit.of(O), served, allotment.alone is not None, states)
     states.commit()
     seconds = stopwatch.seconds, stopwatch.work
@@ -85,7 +84,7 @@ class Evaluation:
         self.generic, self.K, self.J = generic, K, J
         self.instances = self.facts = 0
         self.most_derived = math.inf  # by modules
-        self.few: FewSources | None = None  # if rules may take the place of a module that is alone
+        self.few: FewSources | None = None  # if rules may take the place of modules
 
     def run(self, explicit: Facts, served: Sequence[ModuleAdapter], alone: bool, states: States) -> None:
         """Lines 9 to 15; a module that is alone closes the first facts by itself."""
@@ -97,11 +96,10 @@ class Evaluation:
         Δ = explicit | N.support()
         if not tuning(backend).reports_new_facts:
             self.watch.batch(len(Δ) - len(explicit))
-        if alone:
-            if self.few is not None and (why := self.few.close(Δ)):
-                self.instances, self.facts = self.instances + self.few.instances, self.few.facts
-                states.by_rules[served[0].predicate] = why
-                return
+        if self.few is not None and (why := self.few.close(Δ) if alone else self.few.close_beside(Δ)):
+            self.instances, self.facts = self.instances + self.few.instances, self.few.facts
+            states.by_rules[self.planner.node.predicates[0]] = why
+        elif alone:
             self._close(Δ, served[0], states)
         else:
             self._loop(Δ, served)

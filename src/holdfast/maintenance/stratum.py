@@ -39,6 +39,12 @@ class RuleChange:
         return bool(self.nonrecursive or self.recursive or self.aggregates)
 
 
+def is_positive(rules: RuleChange) -> bool:
+    """Whether more facts never give less by some rules."""
+    negates = (isinstance(literal, Negated) for rule in rules.rules for literal in rule.body)
+    return not rules.aggregates and not any(negates)
+
+
 class NodeChange(NamedTuple):
     """The facts that an update changes for one hyper-node: its own explicit ones, and those that its rules read."""
 

@@ -19,7 +19,7 @@ from holdfast.maintenance.marking import MarkedStratum, Marking
 from holdfast.maintenance.modular import refuse_explicit
 from holdfast.maintenance.module_adapter import ModuleAdapter, States
 from holdfast.maintenance.node_plans import NodePlan
-from holdfast.maintenance.stratum import Figures, NodeChange, Stratum
+from holdfast.maintenance.stratum import Figures, NodeChange, Stratum, is_positive
 from holdfast.maintenance.watch import Stopwatch, Watch
 from holdfast.program.model import Relation
 from holdfast.program.show import shown_names
@@ -31,6 +31,12 @@ RECOMPUTE = ALGORITHMS["recompute"]
 def explicit_change(deletions: Facts, insertions: Facts, E: Facts) -> tuple[Facts, Facts]:
     """E- and E+: what goes and what comes; a fact that is deleted and inserted stays."""
     return (deletions & E) - insertions, insertions - E
+
+
+def _may_take_away(plan: NodePlan, change: NodeChange) -> bool:
+    """Whether an update may do more than insert, which starting over would have to do as well."""
+    has_other_rules = plan.node.limits or not is_positive(plan.kept)  # what is better takes the place of what was there
+    return bool(has_other_rules or change.E_minus or change.removed_inputs or plan.removed)
 
 
 def facts_around(plan: NodePlan) -> float:
@@ -109,7 +115,7 @@ class Walk:
         if algorithm.needs_ranks and plan.node.is_recursive and not self.ledger.ranks_are_kept(plan):
             maintain, why = recompute.maintain, f"{why}; its ranks were not known, so it was recomputed"
         is_bounded = plan.node.is_recursive and not algorithm.counts_anew and not algorithm.by_module_alone
-        is_bounded = is_bounded and maintain is not recompute.maintain
+        is_bounded = is_bounded and maintain is not recompute.maintain and _may_take_away(plan, change)
         with self._budget(full, figures) if full and is_bounded else nullcontext():
             needs = RECOMPUTE if maintain is recompute.maintain else algorithm
             self._prepare(plan, needs, modular=modular is not None)
