@@ -166,10 +166,17 @@ class MemoryBackend(
                 with self.commit_lock:
                     self._pack(name)
 
+    def reclaim(self) -> None:
+        """Pack each table that has rows without facts.  Between updates only."""
+        with self.commit_lock:
+            for name, table in self.tables.items():
+                if np.count_nonzero(table.status[: table.size]) < table.size:
+                    self._pack(name)
+
     def _pack(self, name: str) -> None:
-        """Drop the rows of deleted facts."""
+        """Drop the rows without facts."""
         table = self.tables[name]
-        del self._removed[name]
+        self._removed.pop(name, None)
         self.packings += 1
         kept: Ids = np.flatnonzero(table.status[: table.size]).astype(np.int32)
         self.ranking.keep_only(name, kept)

@@ -132,9 +132,7 @@ class Table:
         if len(key) == self.arity:
             found = self.find(values)
             return found[found >= 0]
-        index = self.index(key)
-        out = np.empty(self.size, np.int32)
-        return out[: kernels.rows_of_keys(values, index.arrays, out)]
+        return self.index(key).rows_of(values)
 
     def keys(self, columns: tuple[int, ...]) -> int | None:
         """The number of distinct values in some columns, if an index knows it nearly."""
