@@ -39,6 +39,8 @@ class FactSet:
     """Whether it is seen to be empty, and stays so."""
     leaves: tuple[Momentary, ...] = ()
     """The momentary sets that the formula mentions."""
+    is_lasting = False
+    """Whether it is a kept set or a formula of such only."""
     columns = 0
     """The bytes beside each row that the formula speaks of: 1 for `status`, 2 for `proof`."""
 
@@ -85,7 +87,7 @@ class FactSet:
 
     def of(self, predicates: Iterable[str]) -> FactSet:
         """The facts of some predicates only."""
-        wanted = set(predicates)
+        wanted = predicates if isinstance(predicates, frozenset) else set(predicates)
         found = {p: self.ids(p) for p in self.predicates() if p in wanted}
         return Momentary(self.tables, {p: ids for p, ids in found.items() if len(ids)})
 
@@ -133,13 +135,11 @@ class Momentary(FactSet):
     """A set given by row ids, each once."""
 
     is_momentary = True
+    _sizes: Mapping[str, int] | None = None
+    _runs: dict[str, Run | None] | None = None
 
     def __init__(self, tables: Tables, rows: Mapping[str, Ids]) -> None:
-        super().__init__(tables)
-        self.rows = rows
-        self.is_nothing = not rows
-        self._runs: dict[str, Run | None] = {}
-        self._sizes: Mapping[str, int] | None = None
+        self.tables, self.rows, self.is_nothing = tables, rows, not rows
 
     @property
     def leaves(self) -> tuple[Momentary, ...]:  # type: ignore[override]  # as an attribute it would be a circle
@@ -166,16 +166,18 @@ class Momentary(FactSet):
         return self.rows.get(predicate, NO_IDS)
 
     def __len__(self) -> int:
-        return sum(map(len, self.rows.values()))
+        return 0 if self.is_nothing else sum(map(len, self.rows.values()))
 
     def __bool__(self) -> bool:
-        return any(map(len, self.rows.values()))
+        return not self.is_nothing and any(map(len, self.rows.values()))
 
     def truth(self, bits: Mapping[Momentary, np.uint8]) -> TruthTable:
         return has_bit(int(bits[self]))
 
     def run(self, predicate: str) -> Run | None:
         """Consecutive rows, in whatever order; looked up once."""
+        if self._runs is None:
+            self._runs = {}
         if predicate not in self._runs:
             self._runs[predicate] = run_of(self.ids(predicate))
         return self._runs[predicate]
@@ -196,9 +198,7 @@ class Support(FactSet):
     is_momentary = True
 
     def __init__(self, tables: Tables, rows: Mapping[str, Ids]) -> None:
-        super().__init__(tables)
-        self.rows = rows
-        self.is_nothing = not rows
+        self.tables, self.rows, self.is_nothing = tables, rows, not rows
 
     def predicates(self) -> Iterable[str]:
         return self.rows.keys()
@@ -271,6 +271,9 @@ class _Marks:
             if self._predicate is None or self._predicate == name:
                 table = leaf.tables[name]
                 kernels.restatus_both(ids, table.status, table.proof, clear, set)  # a formula may speak of either
+
+
+NO_MARKS = _Marks({}, None)
 
 
 def own(facts: Facts) -> FactSet:

@@ -403,6 +403,8 @@ class MemoryBackend(
 
     def seen(self, pipelines: Sequence[CompiledPlan], sources: Mapping[Read, Facts]) -> Seen:
         """What some pipelines see of the sources, for a while."""
+        if len(pipelines) == 1:
+            return Seen.of(pipelines[0].walked, pipelines[0].probed, sources)
         walked = (place for pipeline in pipelines for place in pipeline.walked)
         probed = (place for pipeline in pipelines for place in pipeline.probed)
         return Seen.of(walked, probed, sources)
