@@ -175,6 +175,7 @@ class Stratum:
         """The heads of all instances, which are counted."""
         self.watch.give_way()
         instances = self.backend.apply(plans, sources)
+        self.watch.give_way()
         self.count(len(instances), phase)
         return instances
 

@@ -58,7 +58,9 @@ class Walk:
         D, A = self.backend.deleted, self.backend.added
         given = {*self.E_minus.sizes(), *self.E_plus.sizes()}
         due = agenda.due(given, lambda: chain(D.predicates(), A.predicates()))
-        return [self._maintained(plan) for plan in due]
+        figures = [self._maintained(plan) for plan in due]
+        self.watch.give_way()
+        return figures
 
     def _maintained(self, plan: NodePlan) -> Figures:
         self.watch.give_way()
