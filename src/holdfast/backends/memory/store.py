@@ -167,10 +167,10 @@ class MemoryBackend(
                     self._pack(name)
 
     def reclaim(self) -> None:
-        """Pack each table that has rows without facts.  Between updates only."""
+        """Pack each table that takes memory for more than its facts.  Between updates only."""
         with self.commit_lock:
             for name, table in self.tables.items():
-                if np.count_nonzero(table.status[: table.size]) < table.size:
+                if table.is_loose:
                     self._pack(name)
 
     def _pack(self, name: str) -> None:
