@@ -50,11 +50,8 @@ class Watch:
         self._most = self.limits.memory  # between runs it holds for what is shown and written
         self._until: float | None = None  # of this thread's processor time
         self.turns = Turns()  # with queries in other threads that are answered by an index
+        self.give_way = self.turns.give_way  # let them go first; often called
         self.budget: Callable[[], None] | None = None  # of what is going on; raises when it is spent
-
-    def give_way(self) -> None:
-        """Let threads that look something up go first."""
-        self.turns.give_way()
 
     def begin(self, limits: Limits | None) -> None:
         """Another run begins: its seconds and rounds count from now, facts and bytes are there already."""

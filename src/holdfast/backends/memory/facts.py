@@ -25,6 +25,7 @@ from holdfast.backends.memory.truth import ALWAYS, NO_BITS, NO_IDS, Run, TruthTa
 from holdfast.backends.protocol import Facts
 
 Tables = Mapping[str, Table]
+_OTHER_BACKEND = "fact sets of two backends cannot be combined"
 SCRATCH = (np.uint8(64), np.uint8(32), np.uint8(16))
 
 
@@ -64,7 +65,8 @@ class FactSet:
         return None
 
     def __or__(self, other: Facts) -> FactSet:
-        other = own(other)
+        if not isinstance(other, FactSet):
+            raise TypeError(_OTHER_BACKEND)
         if self.is_momentary and other.is_momentary:  # evaluated, even if one is empty: it is read more than once
             if self.is_nothing or other.is_nothing:
                 return (other if self.is_nothing else self).snapshot()
@@ -74,13 +76,15 @@ class FactSet:
         return other if self.is_nothing else formulas.combined(self, other, or_)
 
     def __and__(self, other: Facts) -> FactSet:
-        other = own(other)
+        if not isinstance(other, FactSet):
+            raise TypeError(_OTHER_BACKEND)
         if self.is_momentary or other.is_momentary:
             return formulas.filtered(self, other, True) if self.is_momentary else formulas.filtered(other, self, True)
         return formulas.combined(self, other, and_)
 
     def __sub__(self, other: Facts) -> FactSet:
-        other = own(other)
+        if not isinstance(other, FactSet):
+            raise TypeError(_OTHER_BACKEND)
         if self.is_momentary:
             return formulas.filtered(self, other, False)
         return self if other.is_nothing else formulas.combined(self, other, formulas.without)
@@ -279,7 +283,7 @@ NO_MARKS = _Marks({}, None)
 def own(facts: Facts) -> FactSet:
     """A fact set of this backend; another backend's cannot be combined with it."""
     if not isinstance(facts, FactSet):
-        raise TypeError("fact sets of two backends cannot be combined")
+        raise TypeError(_OTHER_BACKEND)
     return facts
 
 
