@@ -91,7 +91,7 @@ class Table:
     @property
     def is_loose(self) -> bool:
         """Whether it has rows that are merely known, or slots for many more rows than it has."""
-        has_unused = np.count_nonzero(self.status[: self.size]) < self.size
+        has_unused = int(np.count_nonzero(self.status[: self.size])) < self.size
         return has_unused or self.membership.nbytes > hashed_nbytes(self.size)
 
     def take_over(
