@@ -14,6 +14,7 @@ import hypothesis
 import pytest
 
 import holdfast
+from holdfast import user_functors
 
 from . import amounts
 
@@ -87,6 +88,12 @@ def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
     if wanted == "parted":  # the facts of tests are few: some relations are small, and some have hubs
         monkeypatch.setattr("holdfast.backends.parted.placement.SMALL", 5)
         monkeypatch.setattr("holdfast.backends.parted.hubs.LEAST", 8)
+
+
+@pytest.fixture(autouse=True)
+def functors(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The functors that a test registers are gone after it."""
+    monkeypatch.setattr(user_functors, "_REGISTERED", dict(user_functors._REGISTERED))
 
 
 def _engine(name: str) -> object:

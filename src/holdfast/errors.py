@@ -245,7 +245,7 @@ class ProgramError(HoldfastError):
 
 
 class UsageError(HoldfastError):
-    """The call itself is off: an unknown option value, a missing file, an unknown relation."""
+    """The call itself is wrong: an unknown option value, a missing file, an unknown relation."""
 
 
 class DataError(HoldfastError):
@@ -253,7 +253,7 @@ class DataError(HoldfastError):
 
 
 class EvaluationError(HoldfastError):
-    """A rule met a value it has no meaning for: division by zero, overflow."""
+    """A rule has no result for some values: division by zero, overflow."""
 
 
 class LimitReached(HoldfastError):

@@ -121,7 +121,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
-        raise UsageError(Diagnostic("E0907", f"malformed update: {twice!r} is there twice in one object"))
+        raise UsageError(Diagnostic("E0907", f"malformed update: {twice!r} occurs twice in one object"))
     return found
 
 

@@ -34,8 +34,8 @@ Note: TypeAlias = Mapping[str, Any]
 class Update:
     """Facts to delete and to insert, rules to add (as text) and to remove (by name or text).
 
-    It is atomic: it is applied as a whole or leaves no trace.  Deleting a fact that is not explicit and inserting
-    one that is have no effect; a fact that is both deleted and inserted is inserted.
+    It is atomic: it is applied as a whole or not at all.  Deleting a fact that is not explicit and inserting one
+    that is have no effect; a fact that is both deleted and inserted is inserted.
     """
 
     delete: Mapping[str, FactData | FactParts] = field(default_factory=lambda: _NONE)
@@ -192,9 +192,9 @@ class UpdatePart:
 
 @dataclass(frozen=True)
 class Causes:
-    """The parts of an update that made a fact come or go.  Without them it would be as it was before.
+    """The parts of an update that added or removed a fact.  Without them the fact would not have changed.
 
-    `str()` gives sentences with a proof for each way, opened only along what the update changed.
+    `str()` gives sentences with a proof for each way, expanded only where the update changed something.
     """
 
     fact: str
@@ -269,10 +269,10 @@ class Change:
 
     @public
     def why(self, relation: str, row: Row | None = None, *, seconds: float | None = 5.0) -> Causes | None:
-        """The parts of the update that made a fact come or go: `change.why("path", (2, 4))` or `"path(2, 4)"`.
+        """The parts of the update that added or removed a fact: `change.why("path", (2, 4))` or `"path(2, 4)"`.
 
         None if the update neither added nor removed it.  Raises `UsageError` if the knowledge base has changed since,
-        and `LimitReached` if the causes are not found within so many seconds.
+        and `LimitReached` if the causes are not found within `seconds`.
         """
         if self.origin is None:
             message = "this change is composed of several, so its causes are not known"
@@ -288,7 +288,7 @@ class Change:
         return None if self.origin is None else self.origin.applied_version
 
     def to_json(self) -> dict[str, Any]:
-        """The change as the json module has it: the version, and the rows by relation, sorted.
+        """The change as an object for the json module: the version, and the sorted rows by relation.
 
         RDF terms and records are objects, as in an update stream.
         """

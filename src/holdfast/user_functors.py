@@ -63,7 +63,7 @@ def require(program: Program) -> None:
         if missing:
             message = f"the functor {missing[0]} has no Python function"
             bare = missing[0].removeprefix("@")
-            help = f"register one before: @holdfast.functor on `def {bare}(…)`; on the command line, --functors FILE.py"
+            help = f"register one first: @holdfast.functor on `def {bare}(…)`; on the command line, --functors FILE.py"
             raise UsageError(Diagnostic("E0923", message, rule.span, help=help))
 
 

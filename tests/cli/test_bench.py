@@ -110,7 +110,7 @@ def test_runs_are_times(runs: Any, tmp_path: Path) -> None:
 
 def test_a_figure_is_there_once(tmp_path: Path) -> None:
     twice = written(tmp_path / "twice.json", figure(STEADY), figure(STEADY))
-    assert "is there twice" in holdfast("bench", "compare", twice, twice).err
+    assert "occurs twice" in holdfast("bench", "compare", twice, twice).err
 
 
 def test_what_is_not_compared(tmp_path: Path) -> None:

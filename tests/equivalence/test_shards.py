@@ -11,6 +11,7 @@ from itertools import count
 
 import pytest
 
+from ..amounts import some
 from .runs import script_of, script_of_records, script_of_witnesses
 from .scripts import Script
 from .shard_runs import SHARDS, on_shards
@@ -31,19 +32,19 @@ def take(steps: int, shards: int, seeds: count[int], script: Callable[[int], Scr
 
 @pytest.mark.parametrize("shards", SHARDS)
 def test_any_rules(shards: int) -> None:
-    take(120, shards, count(shards * 100_000))
+    take(some(120), shards, count(shards * 100_000))
 
 
 @pytest.mark.parametrize("shards", SHARDS)
 def test_closures(shards: int) -> None:
-    take(60, shards, count(-shards * 100_000, -1))
+    take(some(60), shards, count(-shards * 100_000, -1))
 
 
 @pytest.mark.parametrize("shards", SHARDS)
 def test_records(shards: int) -> None:
-    take(60, shards, count(shards * 100_000), script_of_records)
+    take(some(60), shards, count(shards * 100_000), script_of_records)
 
 
 @pytest.mark.parametrize("shards", SHARDS)
 def test_witnesses(shards: int) -> None:
-    take(40, shards, count(shards * 100_000), script_of_witnesses)
+    take(some(40), shards, count(shards * 100_000), script_of_witnesses)

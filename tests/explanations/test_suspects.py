@@ -39,7 +39,7 @@ def absence(fact: str, **changed: object) -> Absence:
     ("fact", "changed", "kind", "text"),
     [
         ('may("ada", "payroll")', {"deny": [("ada", "payroll")]}, "blocks", 'deny("ada", "payroll") holds'),
-        ('adult("ben")', {}, "fails", "r2 wants n >= 18, which fails with n = 17"),
+        ('adult("ben")', {}, "fails", "r2 requires n >= 18, which fails with n = 17"),
         (
             'may("ben", "handbook")',
             {"has_role": [("bben", "editor"), *ROLES[:1], *ROLES[2:]]},

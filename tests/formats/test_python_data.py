@@ -98,7 +98,7 @@ def test_values_of_type_any_stay_what_they_are() -> None:
         ({"x": [1], "y": ["a"]}, (N, S), "E0615", "lacks columns c0, c1"),
         ({"1": ["a"], "0": [1]}, (S, N), "E0615", "lacks columns c0, c1"),
         (pd.DataFrame({"c0": [2**70]}), (N,), "E0630", "an integer of more than 64 bits"),
-        ([(1, "a"), (2,)], (N, S), "E0605", r"row 2: \(2,\) has 1 value, the relation has 2 columns"),
+        ([(1, "a"), (2,)], (N, S), "E0605", r"row 2: \(2,\) has 1 value, but the relation has 2 columns"),
         ([(1, "a"), ("x", "b")], (N, S), "E0606", 'row 2, column c0: "x" is not a number'),
         ([(True, "a")], (F, S), "E0606", "row 1, column c0: true is not a float"),
         ([(None, "a")], (N, S), "E0606", "row 1, column c0: None is not a number"),

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 JAVA = "-Dderby.stream.error.file=/dev/null"  # or its log would be in the working directory
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist looks for groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if isinstance(item, pytest.Function) and "spark" in item.fixturenames:

@@ -58,7 +58,7 @@ def test_the_error_names_the_file_and_the_stream_goes_on_when_it_is_mended(spark
     declared = pipeline.read(tmp_path / "p.toml")
     with pytest.raises(HoldfastError, match=r"in/2\.csv\.gz: ") as caught:
         pipeline.run(declared, mode="stream", spark=spark)
-    assert "mend the file" in str(caught.value)
+    assert "correct the file" in str(caught.value)
     (tmp_path / "in/2.csv.gz").write_bytes(gzip.compress(b"b\n"))
     outcome = pipeline.run(declared, mode="stream", spark=spark)
     assert set(outcome.base["t"]) == {("a",), ("b",), ("c",)} and outcome.updates == 3

@@ -144,7 +144,6 @@ def _from_scratch(program: Program, facts: dict[str, set[tuple[Value, ...]]]) ->
 @pytest.fixture
 def _functors(monkeypatch: pytest.MonkeyPatch) -> None:
     """What securify's C++ functors do: sets as strings."""
-    monkeypatch.setattr("holdfast.user_functors._REGISTERED", {})
 
     def members(text: str) -> set[str]:
         return set(filter(None, text.split(",")))

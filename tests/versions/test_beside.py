@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import holdfast
-from holdfast import KnowledgeBase, Update, user_functors
+from holdfast import KnowledgeBase, Update
 from holdfast.backends.memory import frozen
 from holdfast.errors import UsageError
 
@@ -72,7 +72,6 @@ class Job:
 
 @pytest.fixture
 def barrier(monkeypatch: pytest.MonkeyPatch) -> Iterator[Barrier]:
-    monkeypatch.setattr(user_functors, "_REGISTERED", {})
     made = Barrier()
     holdfast.functor(name="hold")(made.hold)
     yield made

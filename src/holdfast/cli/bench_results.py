@@ -154,7 +154,7 @@ class _Reader:
         figures = dict[FigureKey, Figure]()
         for place, figure in self._figures(top["tables"]):
             if place in figures:
-                raise self._bad(" / ".join(place), "is there twice")
+                raise self._bad(" / ".join(place), "occurs twice")
             figures[place] = figure
         return Results(
             str(self.path),

@@ -20,7 +20,7 @@ def check_proof(
 ) -> None:
     """Check a proof or a certificate of absence, without running the program.
 
-    The checker reads the rules and the facts and trusts nothing else.  Exit code 1 if it rejects the proof.
+    The checker reads the rules and the facts and trusts nothing else.  The exit code is 1 if it rejects the proof.
     """
     from holdfast.explanations.checker import check_proof as check
     from holdfast.knowledge.explaining import given_facts

@@ -17,7 +17,7 @@ NOTHING_IN_COMMON = "E1205"
 BAD_THRESHOLD = "E1206"
 
 ALL_CODES: dict[str, str] = {
-    INTERNAL: "holdfast itself failed; this is a bug of ours",
+    INTERNAL: "holdfast itself failed; this is a bug",
     BAD_USAGE: "the command line has a wrong option or argument",
     NO_SUCH_FILE: "a file or folder named on the command line does not exist",
     UNREADABLE: "a file named on the command line cannot be read as text",

@@ -33,15 +33,15 @@ def impact(
     ] = [],  # noqa: B006
     insert: Annotated[
         list[str],
-        options.repeated("--insert", "FACT", "A fact to insert; several may be given."),
+        options.repeated("--insert", "FACT", "A fact to insert; may be given several times."),
     ] = [],  # noqa: B006
     delete: Annotated[
         list[str],
-        options.repeated("--delete", "FACT", "A fact to delete; several may be given."),
+        options.repeated("--delete", "FACT", "A fact to delete; may be given several times."),
     ] = [],  # noqa: B006
     why: Annotated[
         list[str],
-        options.repeated("--why", "FACT", "Say what would cause this fact to come or go; several may be given."),
+        options.repeated("--why", "FACT", "Show what would add or remove this fact; may be given several times."),
     ] = [],  # noqa: B006
     limit_facts: options.LimitFacts = None,
     limit_rounds: options.LimitRounds = None,
@@ -53,7 +53,7 @@ def impact(
     functors: options.FunctorFiles = [],  # noqa: B006  it is copied
     json: options.AsJson = False,
 ) -> None:
-    """Show what changing rules or facts would do.
+    """Show what a change of rules or facts would do.
 
     Shows the hyper-nodes that the update would maintain, those it affects directly, and the facts that would change.
     """
@@ -73,7 +73,7 @@ def impact(
         return
     _show(found)
     for fact, each in causes.items():
-        terminal.text(f"\n{each or f'{fact} would neither come nor go'}")
+        terminal.text(f"\n{each or f'{fact} would not change'}")
 
 
 def _facts(base: KnowledgeBase, texts: list[str]) -> dict[str, list[Row]]:

@@ -50,7 +50,7 @@ GROUPS: Final = {
         "holdfast run examples/reachability/reachability.dl -F examples/reachability/facts",
     ),
     "pipeline": ("Run a declared pipeline on Spark.", "holdfast pipeline run examples/windfarm/pipeline.toml"),
-    "store": ("Look after a store that keeps a knowledge base.", "holdfast store check kb"),
+    "store": ("Check, copy and repair a store.", "holdfast store check kb"),
     "bench": (
         "Compare results of `make bench`.",
         "holdfast bench compare before.json after.json --threshold 1.2",

@@ -84,7 +84,7 @@ FunctorFiles = Annotated[
         "--functors",
         metavar="FILE",
         show_default=False,
-        help="A Python file that registers functors by holdfast.functor; may be given several times.",
+        help="A Python file that registers functors with holdfast.functor; may be given several times.",
     ),
 ]
 NoModules = Annotated[

@@ -24,7 +24,7 @@ def plan(
 ) -> None:
     """Show join orders, delta rules, and modules.
 
-    With facts, everything that follows is derived first, so that the join orders are those for the real sizes.
+    With -F, derives everything that follows first, and plans for the real sizes.
     """
     modules = options.modules(no_module)
     sizes: SizeStatistics | None = None

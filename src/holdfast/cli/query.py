@@ -54,7 +54,7 @@ def query(
 ) -> None:
     """Print the answers to a query.
 
-    The values of the query's variables: a table on a terminal, tab-separated lines in a pipe.
+    Prints the values of the query's variables: a table on a terminal, tab-separated lines in a pipe.
     """
     _check_syntax(question)
     limits = (limit_facts, limit_rounds, limit_seconds, limit_memory)

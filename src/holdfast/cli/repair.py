@@ -18,18 +18,18 @@ def repair(
     facts: options.FactsOption = [],  # noqa: B006  it is copied
     make: Annotated[
         list[str],
-        options.repeated("--make", "FACT", "A fact that is to hold; several may be given."),
+        options.repeated("--make", "FACT", "A fact that must hold; may be given several times."),
     ] = [],  # noqa: B006
     unmake: Annotated[
         list[str],
-        options.repeated("--unmake", "FACT", "A fact that is not to hold; several may be given."),
+        options.repeated("--unmake", "FACT", "A fact that must not hold; may be given several times."),
     ] = [],  # noqa: B006
     may_insert: Annotated[
         list[str],
         options.repeated(
             "--may-insert",
             "RELATION",
-            "A relation to insert facts into, or `none`; by default all that no rule derives.",
+            "A relation to insert facts into, or `none`; by default all relations that no rule derives.",
         ),
     ] = [],  # noqa: B006
     may_delete: Annotated[
@@ -37,11 +37,11 @@ def repair(
         options.repeated(
             "--may-delete",
             "RELATION",
-            "A relation to delete facts from, or `none`; by default all that no rule derives.",
+            "A relation to delete facts from, or `none`; by default all relations that no rule derives.",
         ),
     ] = [],  # noqa: B006
-    limit: Annotated[int, Option("--limit", metavar="N", min=1, help="Show so many repairs.")] = 5,
-    edits: Annotated[int, Option("--edits", metavar="N", min=1, help="Insert and delete at most so many facts.")] = 3,
+    limit: Annotated[int, Option("--limit", metavar="N", min=1, help="Show at most N repairs.")] = 5,
+    edits: Annotated[int, Option("--edits", metavar="N", min=1, help="Insert and delete at most N facts.")] = 3,
     format: ExplanationFormat = "text",
     seconds: Seconds = 5.0,
     no_module: options.NoModules = [],  # noqa: B006  it is copied
@@ -49,10 +49,10 @@ def repair(
     include: options.Include = [],  # noqa: B006  it is copied
     functors: options.FunctorFiles = [],  # noqa: B006  it is copied
 ) -> None:
-    """Find facts to insert or delete so that others hold or not.
+    """Find facts to insert or delete that make others true or false.
 
-    Each repair was tried out, and is shown with what else it would change; the fewest edits come first.  Exit code 1
-    if no repair is found.
+    Tests each repair and shows what else it would change; the fewest edits come first.  The exit code is 1 if no
+    repair is found.
     """
     check_format(format, ("text", "json"))
     limits = (None, None, None, None)

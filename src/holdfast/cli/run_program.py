@@ -50,7 +50,7 @@ def run_program(
         Option("--stats", metavar="FILE", show_default=False, help="Write figures of the run to this file, as JSON."),
     ] = None,
     profile: Annotated[
-        bool, Option("--profile", help="Say at the end what each rule took, the slowest first.")
+        bool, Option("--profile", help="Print a profile of the rules at the end, the slowest first.")
     ] = False,
     profile_to: Annotated[
         Path | None,
@@ -58,7 +58,7 @@ def run_program(
             "--profile-to",
             metavar="FILE",
             show_default=False,
-            help="Write what each rule took to this file: a page if it ends in .html, JSON if in .json, else text.",
+            help="Write the profile to this file: HTML if it ends in .html, JSON if in .json, otherwise text.",
         ),
     ] = None,
     json: options.AsJson = False,

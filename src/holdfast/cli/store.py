@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 EXAMPLE = "holdfast store check kb"
 
 StoreFolder = Annotated[Path, Positional(metavar="STORE", help="The folder of the store.")]
-NewFolder = Annotated[Path, Positional(metavar="FOLDER", help="A folder that is not there yet.")]
+NewFolder = Annotated[Path, Positional(metavar="FOLDER", help="A folder that does not exist yet.")]
 
 
 def check(store: StoreFolder, json: options.AsJson = False) -> None:
-    """Check every file of a store; exit code 4 if it is damaged.
+    """Check every file of a store; the exit code is 4 if it is damaged.
 
-    Nothing is changed, and the store may be open for writing meanwhile.
+    Changes nothing; the store may be open for writing.
     """
     from holdfast.store.reading import read_store
 
@@ -41,7 +41,7 @@ def check(store: StoreFolder, json: options.AsJson = False) -> None:
     terminal.line(f"ok: version {found.version}; {snapshot}, {commits} since")
     if found.is_incomplete:
         terminal.note(
-            "the log ends in an incomplete record, which was never acknowledged; it goes when the store is opened"
+            "the log ends in an incomplete record, which was never acknowledged; opening the store removes it"
         )
 
 
@@ -67,7 +67,7 @@ def _figures(stored: StoreContents) -> dict[str, object]:
 
 
 def log(store: StoreFolder, json: options.AsJson = False) -> None:
-    """List the commits since the last snapshot: versions, how many facts each deletes and inserts, when, and notes."""
+    """List the commits since the last snapshot: versions, numbers of facts deleted and inserted, times and notes."""
     from holdfast.store.commits import commits
     from holdfast.store.reading import read_store
 
@@ -119,7 +119,7 @@ def restore(
             "--update",
             metavar="N",
             show_default=False,
-            help="The state after update N; what is damaged after it is left out.",
+            help="Restore the state after update N, without later updates.",
         ),
     ] = None,
 ) -> None:
@@ -130,7 +130,7 @@ def restore(
 
 
 def export(store: StoreFolder, folder: NewFolder) -> None:
-    """Write the program and the explicit facts of a store to files: program.dl, and facts/ with Parquet."""
+    """Write the program and the explicit facts of a store to program.dl and to Parquet files in facts/."""
     import holdfast
     from holdfast.formats.paths import file_stem
     from holdfast.store.copying import write_export

@@ -44,7 +44,12 @@ def stream(
     facts: options.FactsOption = [],  # noqa: B006  it is copied
     changes: Annotated[
         Path | None,
-        Option("--changes", metavar="FILE", show_default=False, help="Write what changed here instead of printing it."),
+        Option(
+            "--changes",
+            metavar="FILE",
+            show_default=False,
+            help="Write the changes to this file instead of printing them.",
+        ),
     ] = None,
     output: Annotated[
         Path | None,
@@ -56,21 +61,21 @@ def stream(
         bool, Option("--explain-choice", help="Show the algorithm of each hyper-node and the reason.")
     ] = False,
     why: Annotated[
-        bool, Option("--why", help="Say with each change which parts of the update caused each derived fact of it.")
+        bool, Option("--why", help="Add to each change the parts of the update that caused its derived facts.")
     ] = False,
     keep_going: Annotated[
         bool, Option("--keep-going", help="Skip refused updates; exit code 1 if there were any.")
     ] = False,
     lookahead: Annotated[
         str,
-        Option("--lookahead", metavar="NAME", help="What to do with updates that wait: auto, none, marks, window."),
+        Option("--lookahead", metavar="NAME", help="What to do with waiting updates: auto, none, marks, window."),
     ] = "auto",
-    window: Annotated[int, Option("--window", metavar="N", help="The most updates in one pass.")] = 32,
+    window: Annotated[int, Option("--window", metavar="N", help="Compute up to N updates in one pass.")] = 32,
     coalesce: Annotated[
         int | None,
         Option("--coalesce", metavar="N", show_default=False, help="Merge waiting updates when more than N wait."),
     ] = None,
-    queue: Annotated[int, Option("--queue", metavar="N", help="The most updates to read ahead.")] = 64,
+    queue: Annotated[int, Option("--queue", metavar="N", help="Read up to N updates ahead.")] = 64,
     engine: options.EngineOption = "memory",
     master: options.Master = None,
     conf: options.Conf = [],  # noqa: B006  it is copied
@@ -92,7 +97,7 @@ def stream(
 ) -> None:
     """Apply updates one by one; print what each changed.
 
-    Updates change facts and rules. A line of JSON for each has the facts that were added and removed.
+    Updates change facts and rules.  For each one, prints the facts that were added and removed, as a line of JSON.
     """
     from holdfast.streaming.driver import Lookahead
     from holdfast.streaming.queue import UpdateQueue

@@ -17,9 +17,9 @@ EXAMPLE = "holdfast why examples/reachability/reachability.dl -F examples/reacha
 FORMATS = ("tree", "text", "json", "dot")
 _FIRST_LINES = 4  # of why-not, for a fact that does not hold
 
-FactText = Annotated[str, Positional(metavar="FACT", help="A fact as programs write it, in quotes: 'path(1, 4)'.")]
-ExplanationFormat = Annotated[str, Option("--format", metavar="FORMAT", help="The form: tree, text, json or dot.")]
-Seconds = Annotated[float, Option("--seconds", metavar="S", min=0, help="Stop the search after so many seconds.")]
+FactText = Annotated[str, Positional(metavar="FACT", help="A fact as in a program, in quotes: 'path(1, 4)'.")]
+ExplanationFormat = Annotated[str, Option("--format", metavar="FORMAT", help="The format: tree, text, json or dot.")]
+Seconds = Annotated[float, Option("--seconds", metavar="S", min=0, help="Stop the search after S seconds.")]
 
 
 def why(
@@ -27,12 +27,14 @@ def why(
     fact: FactText = "",
     facts: options.FactsOption = [],  # noqa: B006  it is copied
     format: ExplanationFormat = "tree",
-    depth: Annotated[int | None, Option("--depth", metavar="N", min=0, help="Show so many levels of a tree.")] = None,
-    all_ways: Annotated[bool, Option("--all", help="Show all ways, of the fact and of those below it.")] = False,
-    limit: Annotated[int, Option("--limit", metavar="N", min=1, help="With --all, show so many ways.")] = 100,
+    depth: Annotated[int | None, Option("--depth", metavar="N", min=0, help="Show N levels of the tree.")] = None,
+    all_ways: Annotated[bool, Option("--all", help="Show all derivations of the fact and of those below it.")] = False,
+    limit: Annotated[int, Option("--limit", metavar="N", min=1, help="With --all, show at most N derivations.")] = 100,
     supports: Annotated[
         int | None,
-        Option("--supports", metavar="N", min=1, help="Show N minimal sets of given facts that suffice."),
+        Option(
+            "--supports", metavar="N", min=1, help="Show N minimal sets of explicit facts from which the fact follows."
+        ),
     ] = None,
     all_facts: Annotated[
         bool, Option("--all-facts", help="Write a proof of each derived fact, as lines of JSON.")
@@ -45,11 +47,11 @@ def why(
 ) -> None:
     """Explain why a fact holds.
 
-    A proof of the least height, from facts that were given.  Exit code 1 if the fact does not hold.
+    Prints a proof of the least height, from explicit facts.  The exit code is 1 if the fact does not hold.
     """
     check_format(format, FORMATS)
     if bool(fact) == all_facts:
-        message = "a fact, or --all-facts, is needed, and not both"
+        message = "give either a fact or --all-facts"
         raise UsageError(Diagnostic(codes.BAD_USAGE, message, help="holdfast why PROGRAM 'path(1, 4)'"))
     limits = (None, None, None, None)
     base = evaluate(program, facts, limits, no_module, macro=macro, include=include, functors=functors)

@@ -24,8 +24,8 @@ def why_not(
 ) -> None:
     """Explain why a fact does not hold.
 
-    Where each rule fails, and the nearest facts; `_` stands for any value.  With --format json, a certificate that
-    check-proof checks.  Exit code 1 if the fact holds.
+    Prints likely causes, where each rule fails, and the nearest facts; `_` stands for any value.  With --format json,
+    prints a certificate that check-proof checks.  The exit code is 1 if the fact holds.
     """
     check_format(format, FORMATS)
     limits = (None, None, None, None)

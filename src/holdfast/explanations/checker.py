@@ -35,7 +35,7 @@ class ProofError(HoldfastError):
 
 
 def check_proof(proof: str | Mapping[str, Any], program: str | tree.Program, facts: Mapping[str, Iterable[Row]]) -> str:
-    """Check a proof, or a certificate of absence, as `to_json()` gives it; gives what it shows, or raises `ProofError`.
+    """Check a proof or a certificate of absence, as `to_json()` returns it.  Returns the fact, or raises `ProofError`.
 
     `program` is the text of the rules (`kb.rules_text()`), `facts` are the explicit facts by relation.
     """

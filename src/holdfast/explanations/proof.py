@@ -105,7 +105,7 @@ class _ShownStep:
 
 @dataclass(frozen=True, eq=False)
 class Proof:
-    """A proof of one fact, of the least height there is.  `str()` is a tree; `check_proof` takes `to_json()`."""
+    """A proof of one fact, of the least height.  `str()` is a tree; `check_proof` takes `to_json()`."""
 
     conclusion: Fact
     inferences: tuple[ProofStep, ...]  # each after its premises, the conclusion's last
@@ -143,7 +143,7 @@ class Proof:
 
     @property
     def facts(self) -> list[str]:
-        """The facts that were given and that it rests on."""
+        """The explicit facts that it depends on."""
         return [fact_text(each.conclusion) for each in self._reached if each.is_asserted]
 
     @property

@@ -109,7 +109,7 @@ class SearchLimit:
 
 
 def _not_found(what: str, limit: str, name: str) -> LimitReached:
-    help = f"a larger limit, {name}=…, may find one; that none was found says nothing about the fact"
+    help = f"raise the limit, {name}=…; finding none says nothing about the fact"
     return LimitReached(Diagnostic(NOT_FOUND, f"no {what} was found within {limit}", help=help))
 
 

@@ -169,7 +169,7 @@ class _Hunt:
             if b is not None and variables(item) <= b.keys() and not self._holds(item, b):
                 values = ", ".join(f"{name} = {text_of(b[name])}" for name in sorted(variables(item)))
                 fails = f"which fails with {values}" if values else "which never holds"
-                text = f"{rule.name} wants {show_formula(item)}, {fails}"
+                text = f"{rule.name} requires {show_formula(item)}, {fails}"
                 self._failing.setdefault(text, Suspect("fails", text))
 
     def _first(self, items: Sequence[tree.Formula], start: Binding) -> Binding | None:

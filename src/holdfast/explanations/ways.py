@@ -124,7 +124,7 @@ def derivations(source: FactSource, goal: Fact, most: int, limit: SearchLimit) -
 
 @dataclass(frozen=True)
 class MinimalSupport:
-    """Given facts that suffice for a fact, none of which can be spared; with rules, if these were asked for."""
+    """A minimal set of explicit facts from which a fact follows; with rules, if requested."""
 
     facts: tuple[str, ...]
     rules: tuple[str, ...] = ()

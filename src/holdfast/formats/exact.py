@@ -155,7 +155,7 @@ def _fields(row: TextRow, layout: Layout, relation: Relation, problems: Problems
 
 def _arity_message(row: TextRow, found: int, relation: Relation, wanted: int) -> str:
     values = f"has {found} value{'s' if found != 1 else ''}" if row.text else "is empty"
-    return f"line {row.line} {values}, relation {relation.display} has {wanted} column{'s' if wanted != 1 else ''}"
+    return f"line {row.line} {values}, but relation {relation.display} has {wanted} column{'s' if wanted != 1 else ''}"
 
 
 def _delimiter_help(row: TextRow, layout: Layout, wanted: int) -> str | None:

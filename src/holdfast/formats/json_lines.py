@@ -45,7 +45,7 @@ class RepeatedKeyError(ValueError):
     """An object that has a key twice, of which Python's reader would take the last."""
 
     def __init__(self, key: str) -> None:
-        super().__init__(f"the key {quote(key)} is there twice in one object")
+        super().__init__(f"the key {quote(key)} occurs twice in one object")
         self._written = json.dumps(key)
 
     def place(self, line: str) -> tuple[int, int]:
@@ -145,8 +145,8 @@ def _encode_line(line: str, relation: Relation, dictionary: Dictionary) -> Codes
     if len(row) != relation.arity:
         raise _LineError(
             "E0605",
-            f"the line has {len(row)} value{'s' if len(row) != 1 else ''}, relation "
-            f"{relation.display} has {relation.arity} columns",
+            f"the line has {len(row)} value{'s' if len(row) != 1 else ''}, but relation "
+            f"{relation.display} has {relation.arity} column{'s' if relation.arity != 1 else ''}",
         )
     try:
         return dictionary.encode_rows([row], relation.kinds)

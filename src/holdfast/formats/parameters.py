@@ -150,5 +150,7 @@ def _columns(text: str | None, relation: Relation | None, span: Span | None) -> 
     if len(set(columns)) != len(columns):
         refuse("E0610", f"columns names a column of the file twice: {text!r}", span)
     if relation and len(columns) != relation.arity:
-        refuse("E0610", f"columns names {len(columns)} columns, relation {relation.display} has {relation.arity}", span)
+        refuse(
+            "E0610", f"columns names {len(columns)} columns, but relation {relation.display} has {relation.arity}", span
+        )
     return columns

@@ -94,15 +94,15 @@ def output_path(folder: Path, relation: Relation, parameters: Mapping[str, str])
     return inside(folder, name, _span_of(relation, parameters))
 
 
-def refuse_shared_file(files: Iterable[tuple[Path, Relation]], does: str) -> None:
-    """Refuse a file for two relations; `does` says what they would do with it."""
+def refuse_shared_file(files: Iterable[tuple[Path, Relation]], done: str) -> None:
+    """Refuse a file for two relations; `done` says what would be done with both: "written to"."""
     found: dict[str, tuple[Path, Relation]] = {}
     for path, relation in files:
         other, first = found.setdefault(path.as_posix().casefold(), (path, relation))
         if first.name != relation.name and (path == other or _is_same(path, other)):
             refuse(
                 "E0624",
-                f"{first.display} and {relation.display} both {does} {path.as_posix()}",
+                f"{first.display} and {relation.display} would both be {done} {path.as_posix()}",
                 relation.span,
                 help='give each its own file: filename="…"',
             )

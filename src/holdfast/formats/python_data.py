@@ -220,7 +220,7 @@ def _refuse(error: EncodingError, relation: Relation, origin: str) -> NoReturn:
         refuse(
             "E0605",
             f"{origin}, row {row}: {_shown(given)} has {len(given)} value{'s' if len(given) != 1 else ''}, "
-            f"the relation has {relation.arity} column{'s' if relation.arity != 1 else ''}",
+            f"but the relation has {relation.arity} column{'s' if relation.arity != 1 else ''}",
         )
     column = relation.columns[error.column]
     refuse(

@@ -18,6 +18,7 @@ from holdfast.backends.abilities import Ranking, SavedTable, Saving, relation_si
 from holdfast.backends.protocol import Backend
 from holdfast.knowledge.materialisation import Materialisation
 from holdfast.maintenance.budget import FullCost
+from holdfast.maintenance.opened import note_rules
 from holdfast.maintenance.watch import Watch
 from holdfast.program.model import Program
 from holdfast.quick_dataclass import dataclass
@@ -73,6 +74,7 @@ class Derived:
         costs = maintainer.chooser.costs
         known = {tuple(names): FullCost(*cost) for names, cost in self.state.about["costs"]}
         costs.restore({**costs.entries(), **known})
+        note_rules(maintainer)
 
 
 def cached_state(state: Materialisation) -> CachedState | None:

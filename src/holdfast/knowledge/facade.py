@@ -56,7 +56,7 @@ class KnowledgeBase(Readable):
 
     `kb["path"]` is a relation, `kb.query("path(1, x)")` answers a query.  `kb.update()` and `kb.apply` change facts and
     rules, `kb.what_if` and `kb.impact` try a change, and `kb.stream` applies many.  Any number of threads may read
-    while one updates; `kb.snapshot()` is one version to read.
+    while one updates; `kb.snapshot()` returns one version for reading.
     """
 
     _noun = "knowledge base"
@@ -111,7 +111,7 @@ class KnowledgeBase(Readable):
 
     @reading
     def snapshot(self) -> KnowledgeSnapshot:
-        """The knowledge base as it is now, to be read whatever is updated later."""
+        """Return the current version for reading; later updates do not affect it."""
         from holdfast.knowledge.snapshots import KnowledgeSnapshot
 
         reader = self._readers.last()
@@ -136,7 +136,7 @@ class KnowledgeBase(Readable):
 
     @exclusive
     def profile(self) -> Profile:
-        """What each rule and delta rule took, the slowest first; needs `holdfast.open(…, profile=True)`."""
+        """Return the work of each rule and delta rule, the slowest first; needs `holdfast.open(…, profile=True)`."""
         from holdfast.knowledge.profiling import profile_of
 
         return profile_of(self._backend, self.program, self.statistics.nodes)
@@ -153,10 +153,11 @@ class KnowledgeBase(Readable):
         edits: int = 3,
         seconds: float | None = 5.0,
     ) -> Repairs:
-        """Insertions and deletions of explicit facts that make facts true or false; each was tried out.
+        """Find insertions and deletions of explicit facts that make facts true or false, and test each of them.
 
-        The fewest edits come first, then the fewest side effects.  Relations that may be edited are named, or are all
-        that no rule derives.  Raises `LimitReached` if no repair is found within so many seconds.
+        The fewest edits come first, then the fewest side effects.  `may_insert` and `may_delete` name the relations
+        that may be edited; the default is all that no rule derives.  Raises `LimitReached` if no repair is found within
+        `seconds`.
         """
         from holdfast.knowledge.repairing import RepairSearch, goals
 
@@ -199,8 +200,8 @@ class KnowledgeBase(Readable):
     def apply_all(self, updates: Sequence[Update], *, seconds: float | None = None) -> list[Change]:
         """Apply several updates of facts in one pass and return the exact change of each.
 
-        All updates are applied or none: if this raises, also because it takes more than `seconds` of processor time,
-        nothing has changed.  The figures of the pass are in the first change.
+        All updates are applied or none: if this raises, nothing has changed.  It also raises if it takes more than
+        `seconds` of processor time.  The figures of the pass are in the first change.
         """
         expect_updates(updates)
         if not updates:
@@ -266,7 +267,7 @@ class KnowledgeBase(Readable):
 
     @exclusive
     def undo(self) -> Change:
-        """Undo the last update that is not undone, by an update of its own, and return the change.
+        """Undo the last update that is not undone yet, by another update, and return the change.
 
         The last 32 updates since the knowledge base was opened can be undone, one after the other.
         """
@@ -276,7 +277,7 @@ class KnowledgeBase(Readable):
     def watch(self, text: str, parameters: Mapping[str, Value] | None = None, *, initial: bool = False) -> QueryWatch:
         """Watch a query: iterate over the exact changes of its answers, in this thread or another.
 
-        With `initial`, the first change has the answers there are now.
+        With `initial`, the first change has the current answers.
         """
         from holdfast.knowledge.watches import QueryWatch
 
@@ -304,13 +305,13 @@ class KnowledgeBase(Readable):
     # --- asyncio ---------------------------------------------------------------------------------------
 
     async def apply_async(self, update: Update, *, algorithm: str | Choice = AUTO) -> Change:
-        """`apply` in another thread.  The update is applied even if the task is cancelled meanwhile."""
+        """Run `apply` in another thread.  The update is applied even if the task is cancelled meanwhile."""
         from asyncio import to_thread
 
         return await to_thread(self.apply, update, algorithm=algorithm)
 
     async def query_async(self, text: str, parameters: Mapping[str, Value] | None = None) -> RelationView:
-        """`query` in another thread."""
+        """Run `query` in another thread."""
         from asyncio import to_thread
 
         return await to_thread(self.query, text, parameters)
@@ -319,12 +320,12 @@ class KnowledgeBase(Readable):
 
     @property
     def version(self) -> int:
-        """The number of updates that the state has taken; with a store, since the store was made."""
+        """The number of updates applied so far; with a store, since the store was made."""
         return self._state.version
 
     @property
     def sync(self) -> str:
-        """When an update counts as durable: "full", on the disk; "os", in the hands of the operating system."""
+        """When an update counts as durable: "full", when it is on the disk; "os", when the operating system has it."""
         return self._kept.store.sync
 
     @sync.setter
@@ -341,7 +342,7 @@ class KnowledgeBase(Readable):
 
     @exclusive
     def backup(self, folder: str | Path) -> None:
-        """Copy the store as it is now to a new folder, which is a store too."""
+        """Copy the current state of the store to a new folder, which is a store too."""
         from holdfast.store.copying import copy_store
 
         expect(folder, (str, Path), "a backup goes to a folder")
@@ -358,15 +359,15 @@ class KnowledgeBase(Readable):
 
     @public
     def at(self, version: int) -> KnowledgeBase:
-        """The knowledge base as it was at a version since the last snapshot.  It is evaluated anew and has no store."""
+        """Return the knowledge base at a version since the last snapshot, evaluated again and without a store."""
         expect(version, int, "a version is a number")
         return (self._following or self._kept).earlier(version)
 
     @exclusive
     def refresh(self) -> int:
-        """Apply what another process has committed since a store was opened with `read_only=True`; gives the version.
+        """Apply what another process has committed to a store opened with `read_only=True`, and return the version.
 
-        If the writer has replaced the log that this was following, the state is loaded anew.
+        If the writer has replaced the log since, the state is loaded again.
         """
         if self._following is None:
             help = 'holdfast.open("kb", read_only=True) follows a store that another process writes'
@@ -375,8 +376,8 @@ class KnowledgeBase(Readable):
 
     @public
     def close(self) -> None:
-        """Close the store: others can open it then.  Facts can still be read, and updates raise.  Without a store,
-        nothing happens."""
+        """Close the store, so that others can open it.  Facts can still be read, and updates raise.  Without a store,
+        do nothing."""
         with self._guard.lock:
             for kept in (self._durable, self._following):
                 if kept is not None:

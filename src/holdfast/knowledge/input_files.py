@@ -54,7 +54,7 @@ def input_files(relations: Mapping[str, Relation], paths: Sequence[Path]) -> Ite
         for folder in folders
         if not relation.auxiliary and (path := input_path(folder, relation, {})) is not None
     ]
-    refuse_shared_file(((input.path, input.relation) for input in found), "have the facts of")
+    refuse_shared_file(((input.path, input.relation) for input in found), "read from")
     yield from found
 
 
@@ -68,7 +68,7 @@ def _directed(relation: Relation, io: Io, folders: Sequence[Path]) -> Iterator[I
         help = "give the folder with -F (facts=… in Python), or remove the .input"
         others = [unread_facts(folder, relation) for folder in folders if folder.is_dir()]
         notes = [
-            f"{path.as_posix()} is there, but does not end as a facts file does; {_ENDINGS}"
+            f"{path.as_posix()} exists, but does not have the ending of a facts file; {_ENDINGS}"
             for path in others
             if path is not None and "filename" not in io.parameters
         ]

@@ -59,17 +59,18 @@ def open(
     >>> kb = holdfast.open("family.dl", facts="facts/")  # doctest: +SKIP
     >>> kb = holdfast.open("family.dl", facts={"parent": [("Bela", "Anna"), ("Carl", "Anna")]})  # doctest: +SKIP
 
-    `engine` is "memory", "spark", a Spark session, or a factory of backends (`backends/protocol.py`).
+    `engine` is "memory", "parted", "spark", "spark-parted", a Spark session, or a factory of backends
+    (`backends/protocol.py`).
     `modules` may serve recursive rules: names or `Module` objects, by default all built-in ones.  On Spark they run on
     the driver, and serve no rules if there are more than `spark.holdfast.moduleRows` explicit facts.
     If you pass the folder of a later `write_outputs` as `output`, an output that cannot be written raises before
     anything is computed.
     `macros` defines macros for the preprocessor, and `include` lists folders to search for included files.
-    `store` is a folder that keeps the knowledge base.  A new one is made from the program and the facts; an existing
-    one gives the knowledge base that it keeps, and `facts` are not read.  If the program is another one than
-    before, that raises unless `migrate` is true.  A store can also be opened by itself, in place of a program.
-    With `profile`, `kb.profile()` says what each rule took.
-    With `read_only`, another process may write it meanwhile, and `kb.refresh()` takes up what it has committed.
+    `store` is a folder that keeps the knowledge base.  A new store is made from the program and the facts.  An existing
+    store is loaded, and `facts` are not read; if the program has changed, this raises unless `migrate` is true.  A
+    store can also be opened by itself, in place of a program.  With `read_only`, another process may write to it, and
+    `kb.refresh()` applies what that process has committed.
+    With `profile`, `kb.profile()` returns the work of each rule.
     """
     expect(program, (str, Path), "a program is the path of a file", "from_text takes the program itself")
     path = Path(program)
@@ -120,7 +121,7 @@ def from_text(
     """
     expect(text, str, "a program is a text", "holdfast.open takes the path of a file")
     if _FILE_NAME.fullmatch(text):
-        raise UsageError(Diagnostic("E0926", f"{text} is no program", help="holdfast.open takes the path of a file"))
+        raise UsageError(Diagnostic("E0926", f"{text} is not a program", help="holdfast.open takes the path of a file"))
     _expect_settings(limits, progress, output)
     expect(store, (str, Path, NoneType), "a store is a folder")
     with within(limits.seconds if limits else None):

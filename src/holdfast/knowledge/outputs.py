@@ -34,7 +34,7 @@ def output_files(program: Program, folder: Path, read: Iterable[Path] = ()) -> l
     for path, _, _ in found:
         refuse_overwriting(path, read)
     separate = ((Path(os.path.normpath(path)), relation) for path, relation, _ in found if not is_rdf(path))
-    refuse_shared_file(separate, "would be written to")  # an RDF file may hold several
+    refuse_shared_file(separate, "written to")  # an RDF file may hold several
     return [each for number, each in enumerate(found) if each not in found[:number]]
 
 

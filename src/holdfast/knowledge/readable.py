@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class PreparedQuery:
-    """A query that is parsed and checked once, and answered often; made by `kb.prepare`.
+    """A query that is parsed and checked once and can be called many times; made by `kb.prepare`.
 
     `q({"from": 1})` gives the answers with these values for the parameters, as `kb.query` does.
     """
@@ -173,10 +173,10 @@ class Readable(ABC):
         seconds: float | None = 5.0,
         size: int | None = None,
     ) -> Proof | Derivations | None:
-        """A proof of a fact, `kb.why("path(1, 4)")`, of the least height there is; None if the fact does not hold.
+        """Return a proof of a fact, `kb.why("path(1, 4)")`, of the least height; None if the fact does not hold.
 
-        With `ways="all"` the derivations of the fact and of the facts below it, up to `limit`.  Raises `LimitReached`
-        if nothing is found within so many seconds, or by looking at so many facts.
+        With `ways="all"`, return the derivations of the fact and of the facts below it, up to `limit`.  Raises
+        `LimitReached` if nothing is found within `seconds`, or among `size` facts.
         """
         if ways not in ("one", "all"):
             raise UsageError(Diagnostic("E0926", f"ways is 'one' or 'all', not {ways!r}"))
@@ -200,9 +200,9 @@ class Readable(ABC):
     def supports(
         self, fact: str, *, limit: int | None = 10, rules: bool = False, seconds: float | None = 5.0
     ) -> Supports | None:
-        """Minimal sets of explicit facts that a fact follows from, the smallest first; None if it does not hold.
+        """Return minimal sets of explicit facts from which a fact follows, the smallest first; None if it is absent.
 
-        With `rules`, sets of facts and rules.  What negation and aggregates found is taken as it is.
+        With `rules`, return sets of facts and rules.  The results of negation and aggregates are taken as given.
         """
         from holdfast.knowledge.explaining import minimal_supports
 

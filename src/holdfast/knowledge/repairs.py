@@ -23,7 +23,7 @@ MOST_SHOWN = 5
 
 @dataclass(frozen=True, eq=False)
 class Repair:
-    """An update that does what was asked, and the whole change that it would make: this was tried out."""
+    """An update that makes the given facts true or false, and the whole change that it would make, as tested."""
 
     update: Update
     change: Change
@@ -63,7 +63,7 @@ class Repair:
 class Repairs(Sequence[Repair]):
     """Repairs, the fewest edits first, then the fewest side effects.
 
-    `is_complete` says whether the search has seen everything up to so many edits; else there may be others.
+    `is_complete` says whether the search covered everything up to the limit on edits; otherwise there may be others.
     """
 
     def __init__(self, found: Sequence[Repair], *, is_complete: bool) -> None:
@@ -83,7 +83,7 @@ class Repairs(Sequence[Repair]):
 
     def __str__(self) -> str:
         lines = [f"{number}. {repair}" for number, repair in enumerate(self._found, 1)] or ["no repair was found"]
-        more = [] if self.is_complete else ["there may be more: the search did not see everything"]
+        more = [] if self.is_complete else ["there may be more: the search was not complete"]
         return "\n".join([*lines, *more]).replace("\n  ", "\n   ")
 
     def __repr__(self) -> str:

@@ -30,5 +30,5 @@ class KnowledgeSnapshot(Readable):
 
     @property
     def version(self) -> int:
-        """The number of updates that the state had taken."""
+        """The number of updates applied before the snapshot."""
         return self._version.version

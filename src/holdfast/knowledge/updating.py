@@ -164,16 +164,8 @@ class Updater:
         steps = [*([] if rules is None else [rules.adopt]), state.next_version(updates)]
         ahead = state.log_ahead(updates, explicit) if keep and rules is None else None
         with retracted_if_it_fails(ahead), state.limited(keep=keep) as watch:
-            change, removed = state.maintainer.run(
-                facts.deletions,
-                facts.insertions,
-                None if rules is None else during,
-                choice,
-                watch,
-                report,
-                keep=keep,
-                adopt=steps,
-            )
+            given, program = (facts.deletions, facts.insertions), None if rules is None else during
+            change, removed = state.maintainer.run(given, choice, watch, report, program, steps if keep else None)
         if keep:
             housekeeping(state.backend).tidy(removed)
             state.committed((change,))

@@ -33,8 +33,8 @@ class WatchChange:
 class QueryWatch:
     """A query whose answers are watched; made by `kb.watch`.
 
-    Iterating waits for the next change and ends when the watch is closed.  Any thread may take changes; each change is
-    given once.  Updates never wait for it: if more than a thousand changes wait, the oldest are merged.
+    Iterating waits for the next change and ends when the watch is closed.  Any thread may iterate; each change is
+    yielded once.  Updates never wait for a watch: if more than a thousand changes are waiting, the oldest are merged.
     """
 
     def __init__(self, rows: Callable[[], RelationView], closed: Callable[[], None]) -> None:
@@ -53,7 +53,7 @@ class QueryWatch:
     def next(self, timeout: float | None = None) -> WatchChange | None:
         """Wait for the next change; None after `timeout` seconds without one, or when the watch is closed.
 
-        Raises what makes the query impossible: an update may remove a relation.
+        Raises an error if the query is no longer possible, because an update removed a relation.
         """
         end = None if timeout is None else time.monotonic() + timeout
         with deferred():
@@ -78,7 +78,7 @@ class QueryWatch:
             yield change
 
     def close(self) -> None:
-        """End the watch; changes that wait can still be taken."""
+        """End the watch; waiting changes can still be read."""
         self._end(None)
         self._closed()
 
@@ -90,7 +90,7 @@ class QueryWatch:
 
     @property
     def is_closed(self) -> bool:
-        """Whether no more changes come."""
+        """Whether there will be no more changes."""
         return self._is_closed
 
     # --- for the knowledge base ------------------------------------------------------------------------

@@ -194,7 +194,7 @@ class WatchedRule(WatchedShape):
         backend, maintainer = self._maintainer.backend, self._maintainer
         facts = backend.facts(deletions, known=True), backend.facts(insertions)
         self._watch.begin(None)
-        return maintainer.run(*facts, None, Choice(AUTO), self._watch, self._report)
+        return maintainer.run(facts, Choice(AUTO), self._watch, self._report)
 
     def _report(self, outcome: Outcome) -> Moves:
         found: Moves = {}

@@ -107,7 +107,9 @@ def change_window(
 
     if state.program.recursive_limits:
         shown = shown_names(state.program.recursive_limits, state.program.relations)
-        message = f"{', '.join(shown)}: a recursion through min or max does not take several updates in one pass"
+        message = (
+            f"several updates cannot be applied in one pass to the recursion of {', '.join(shown)} through min or max"
+        )
         raise UsageError(Diagnostic("E0931", message, help="apply them one by one, or merged by apply_net"))
     if state.backend.ability(Windows) is None:
         message = "this engine does not compute windows of updates; the memory engine does"

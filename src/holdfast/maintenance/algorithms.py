@@ -120,7 +120,7 @@ evaluated from scratch.  Both add rules by semi-naive evaluation of the new rule
 
 @dataclass(frozen=True)
 class Choice:
-    """The algorithm for all hyper-nodes, others for those of some relations, and the strategy for removing rules."""
+    """A default algorithm, exceptions for the hyper-nodes of some relations, and the strategy for removing rules."""
 
     default: str = AUTO
     of_predicate: Mapping[str, str] = field(default_factory=dict)

@@ -149,6 +149,11 @@ class Chooser:
             return LIMITS_ANEW
         return (BY_RULES if self._by_rules(plan) else ALGORITHMS)[RECOMPUTE]
 
+    def open_by_rules(self, plan: NodePlan, why: str, module_seconds: float) -> None:
+        """Rules maintain a hyper-node from the beginning; a module would take so long to begin."""
+        rivals = self._records.setdefault(plan.node.predicates, _Record()).rivals
+        rivals.by_rules, rivals.why, rivals.evaluation = True, why, module_seconds
+
     def _by_rules(self, plan: NodePlan) -> bool:
         """Whether the rules have taken the place of modules; if these change, the modules begin again."""
         if not plan.allotment.services:
@@ -175,7 +180,7 @@ class Chooser:
     def _ranked(self, plan: NodePlan, request: Request) -> tuple[str, str]:
         """Without modules, on a backend with ranks: DRed^w, unless it is expected to take longer than starting over."""
         if plan.planner.cannot_circle(plan.kept.recursive):
-            return DRED, "its recursion cannot run in circles: counting derivations is exact"
+            return DRED, "no fact of its recursion can support itself: counting derivations is exact"
         record = self._records.setdefault(plan.node.predicates, _Record())
         if record.needs_ranks and not request.is_ranked and not request.deleted and not plan.edited:
             return PROOF, "insertions only, and its ranks are not known"
@@ -190,7 +195,7 @@ class Chooser:
             return RECOMPUTE, why
         if name == DRED:
             return DRED, "recursive, and no fact was kept by its rank so far"
-        return RANKED, "recursive: only what has no founded derivation left is deleted"
+        return RANKED, "recursive: only facts without a founded derivation are deleted"
 
     def choose(self, node: HyperNode) -> tuple[str, str]:
         """The algorithm's name, and why."""

@@ -47,11 +47,11 @@ class History:
         circle = self._circle(first, J, rules)
         first = circle[0] if circle else first
         limit = self._limits[first[0]]
-        way = f"each time round {self._path(circle)}" if circle else "along a circle of facts"
+        way = f"each time round {self._path(circle)}" if circle else "along a cycle of facts"
         note = f"{way} the rules add up to a better value; nothing has changed"
-        help = "mend the facts, or keep those out that make such a circle"
+        help = "correct the facts, or exclude those that form such a cycle"
         span = next(rule.span for rule in rules if rule.predicate == first[0])
-        message = f"{self._shown(first)} gets {_FALLS[limit.function]} for ever"
+        message = f"{self._shown(first)} gets {_FALLS[limit.function]} forever"
         return EvaluationError(Diagnostic("E0704", message, span, notes=(note,), help=help))
 
     def _rows(self, facts: Facts) -> list[_Row]:

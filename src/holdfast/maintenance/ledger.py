@@ -89,6 +89,11 @@ class Ledger:
         if not plan.node.limits:  # whose algorithm says so itself
             self.note_ranks(plan, right=algorithm.keeps_ranks and not modular)
 
+    @property
+    def has_ranks(self) -> bool:
+        """Whether ranks of some predicates are right."""
+        return bool(self._ranked)
+
     def ranks_are_right(self, plan: NodePlan) -> bool:
         """Whether ranks and Cw of a hyper-node are right; they are not if it had other predicates before."""
         return all(self._ranked.get(name) == plan.predicates for name in plan.predicates)

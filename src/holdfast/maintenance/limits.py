@@ -111,7 +111,7 @@ def _refuse_nan(predicate: str, Δ: Facts, backend: Backend, node: HyperNode) ->
     if np.isnan(np.ascontiguousarray(codes).view(np.float64)).any():
         rule = next(rule for rule in (*node.recursive, *node.nonrecursive) if rule.predicate == predicate)
         message = f"rule {rule.name} has no value for some facts: NaN has no place in a recursion through min or max"
-        help = "keep such facts out of the rule by a comparison before it is computed, or mend the data"
+        help = "exclude such facts with a comparison before the value is computed, or correct the data"
         raise EvaluationError(Diagnostic("E0701", message, rule.span, help=help))
 
 

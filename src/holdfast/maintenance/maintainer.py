@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from holdfast.backends.abilities import housekeeping, virtual_relations
-from holdfast.backends.protocol import Backend, Facts
+from holdfast.backends.protocol import Backend
 from holdfast.maintenance import limits
 from holdfast.maintenance.agenda import Agenda
 from holdfast.maintenance.algorithms import Choice
-from holdfast.maintenance.budget import FullCost
 from holdfast.maintenance.choose import Chooser
 from holdfast.maintenance.commit import CommitStep, commit
 from holdfast.maintenance.ledger import Ledger
@@ -19,10 +17,12 @@ from holdfast.maintenance.marking import Marking
 from holdfast.maintenance.modular import TooManyForModulesError
 from holdfast.maintenance.module_adapter import States
 from holdfast.maintenance.node_plans import NodePlan, changed_plans, node_plans, plans_after_edit
+from holdfast.maintenance.opened import note_rules
 from holdfast.maintenance.seminaive import NodeFigures
 from holdfast.maintenance.transaction import Outcome, Transactions
 from holdfast.maintenance.walk import Walk, explicit_change, facts_around
 from holdfast.maintenance.watch import Watch
+from holdfast.maintenance.windows import Move
 from holdfast.modules import Module
 from holdfast.program.model import Program
 
@@ -44,7 +44,7 @@ class Maintainer:
         self.program, self.backend, self.modules, self.states = program, backend, modules, states or States()
         self._virtual = virtual_relations(backend)
         self.chooser, self.ledger = Chooser(), Ledger(backend)
-        self.transactions = Transactions(backend, self.states, self.ledger)
+        self.transactions = Transactions(backend, self.states, self.ledger, self.chooser.costs)
         self.nodes: Sequence[NodePlan] = node_plans(program, backend.statistics, modules)  # in topological order
         self.ledger.lose_all(name for plan in self.nodes if plan.node.limits for name in plan.predicates)
         self._agenda = Agenda(self.nodes)
@@ -54,6 +54,7 @@ class Maintainer:
             self.ledger.note_ranks(plan, right=not plan.allotment.services and limits.are_ranked(plan.planner))
             if plan.node.limits:
                 self.chooser.costs.by_facts(plan.node.predicates, facts_around(plan))
+        note_rules(self)
         self.marking: Marking | None = None  # if the next update may be looked at
 
     def counted(self) -> None:
@@ -65,41 +66,19 @@ class Maintainer:
 
     def run(
         self,
-        deletions: Facts,
-        insertions: Facts,
-        program: Program | None,
+        given: Move,
         choice: Choice,
         watch: Watch,
         report: Callable[[Outcome], _T],
-        *,
-        keep: bool = True,
-        adopt: Sequence[CommitStep] = (),
+        program: Program | None = None,
+        then: Sequence[CommitStep] | None = (),
     ) -> _T:
-        """One update, to the rules of another `program` if there is one; with `keep` false it leaves no trace.
+        """One update, to the rules of another `program` if there is one.
 
-        Gives what `report` makes of the outcome before it is committed: if that fails, nothing has changed.  Steps of
-        those who `adopt` it belong to the commit.
+        Gives what `report` makes of the outcome before it is committed: if that fails, nothing has changed.  The
+        commit does the steps `then` last; without them (None) it is a what-if and leaves no trace.
         """
-        once = partial(self._run, (deletions, insertions), program, choice, watch, report, adopt if keep else None)
-        try:
-            return once()
-        except TooManyForModulesError:
-            self._do_without_modules()
-            watch.set_net_facts(0)
-            return once()
-
-    def _run(
-        self,
-        given: tuple[Facts, Facts],
-        program: Program | None,
-        choice: Choice,
-        watch: Watch,
-        report: Callable[[Outcome], _T],
-        adopt: Sequence[CommitStep] | None,
-    ) -> _T:
-        """Without steps to `adopt` it, it is rolled back."""
-        marks = self.marking if adopt is not None and program is None else None
-        costs = self.chooser.costs.entries()
+        marks = self.marking if then is not None and program is None else None
         self.transactions.begin(marks)
         try:
             E_minus, E_plus = explicit_change(*given, self.backend.explicit)
@@ -107,19 +86,21 @@ class Maintainer:
             outcome = self._outcome(Walk(E_minus, E_plus, *through), program)
             watch.set_net_facts(len(outcome.added) - len(outcome.removed))
             result = report(outcome)
+        except TooManyForModulesError:
+            self.transactions.roll_back()
         except BaseException:
-            self._roll_back(costs)
+            self.transactions.roll_back()
             raise
-        if adopt is None:
-            self._roll_back(costs)
         else:
-            watch.give_way()
-            self.transactions.commit((E_minus, E_plus), (outcome.removed, outcome.added), then=adopt)
-        return result
-
-    def _roll_back(self, costs: Mapping[tuple[str, ...], FullCost]) -> None:
-        self.transactions.roll_back()
-        self.chooser.costs.restore(costs)
+            if then is None:
+                self.transactions.roll_back()
+            else:
+                watch.give_way()
+                self.transactions.commit(outcome.explicit, (outcome.removed, outcome.added), then=then)
+            return result
+        self._do_without_modules()
+        watch.set_net_facts(0)
+        return self.run(given, choice, watch, report, program, then)
 
     def _outcome(self, walk: Walk, program: Program | None) -> Outcome:
         agenda = self._agenda if program is None else Agenda(self._edited(program))

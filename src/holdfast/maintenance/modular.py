@@ -18,6 +18,7 @@ from operator import or_
 from holdfast.backends.abilities import VirtualRelations, module_budget, relation_size, tuning, virtual_relations
 from holdfast.backends.protocol import Backend, Facts, KeptFacts
 from holdfast.maintenance import dred_counting
+from holdfast.maintenance.few_sources import FewSources
 from holdfast.maintenance.module_adapter import ModuleAdapter, States
 from holdfast.maintenance.seminaive import NodeFigures
 from holdfast.maintenance.stratum import Stratum
@@ -58,6 +59,8 @@ def materialise(planner: Planner, backend: Backend, watch: Watch, allotment: All
     evaluation = Evaluation(planner, backend, watch, allotment.generic, I, I, backend.ability(VirtualRelations))
     evaluation.most_derived = module_budget(backend).most_by_modules
     served = [ModuleAdapter(service, backend) for service in allotment.services]
+    if allotment.alone is not None:
+        evaluation.few = FewSources(planner, backend, watch, served[0])
     evaluation.run(backend.explicit.of(O), served, allotment.alone is not None, states)
     states.commit()
     seconds = stopwatch.seconds, stopwatch.work
@@ -81,6 +84,7 @@ class Evaluation:
         self.generic, self.K, self.J = generic, K, J
         self.instances = self.facts = 0
         self.most_derived = math.inf  # by modules
+        self.few: FewSources | None = None  # if rules may take the place of a module that is alone
 
     def run(self, explicit: Facts, served: Sequence[ModuleAdapter], alone: bool, states: States) -> None:
         """Lines 9 to 15; a module that is alone closes the first facts by itself."""
@@ -93,6 +97,10 @@ class Evaluation:
         if not tuning(backend).reports_new_facts:
             self.watch.batch(len(Δ) - len(explicit))
         if alone:
+            if self.few is not None and (why := self.few.close(Δ)):
+                self.instances, self.facts = self.instances + self.few.instances, self.few.facts
+                states.by_rules[served[0].predicate] = why
+                return
             self._close(Δ, served[0], states)
         else:
             self._loop(Δ, served)

@@ -120,6 +120,7 @@ class States:
     def __init__(self) -> None:
         self._kept: dict[Slice, tuple[Service, Any]] = {}
         self._next: dict[Slice, tuple[Service, Any] | None] = {}
+        self.by_rules: dict[str, str] = {}  # why rules evaluated a predicate that a module could have served
 
     def get(self, slice_: Slice) -> Any:
         """What the module of a slice kept, None if it must begin anew."""

@@ -1,8 +1,8 @@
 """The transaction around an update: it begins, and ends with a commit or is rolled back without a trace.
 
 Single updates and the updates of a window have the same commit point, `Transactions.commit`.  Until then E and I stay
-as they were; D, A, the counters, the states of modules and the ledger have what the update made of them, and
-`roll_back` undoes that.
+as they were; D, A, the counters, the states of modules, the ledger and the known costs have what the update made of
+them, and `roll_back` undoes that.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from functools import partial
 
 from holdfast.backends.abilities import Ranking, packings, virtual_relations
 from holdfast.backends.protocol import Backend, Counters, Facts, KeptFacts
+from holdfast.maintenance.budget import FullCosts
 from holdfast.maintenance.commit import CommitStep, commit
 from holdfast.maintenance.ledger import Ledger
 from holdfast.maintenance.marking import Marking
@@ -34,15 +35,15 @@ class Outcome:
 class Transactions:
     """The transactions of one materialisation, one at a time; `version` tells its states apart."""
 
-    def __init__(self, backend: Backend, states: States, ledger: Ledger) -> None:
-        self.backend, self.states, self.ledger = backend, states, ledger
+    def __init__(self, backend: Backend, states: States, ledger: Ledger, costs: FullCosts) -> None:
+        self.backend, self.states, self.ledger, self.costs = backend, states, ledger, costs
         self._virtual = virtual_relations(backend)
         self._version = 0
         ranks = backend.ability(Ranking)
         self._counters: tuple[Counters, ...] = (backend.nonrecursive, backend.recursive)
         if ranks is not None:
             self._counters += (ranks.founded,)
-        self._entries = ledger.entries()
+        self._before = ledger.entries(), costs.entries()
         self._marks: Marking | None = None
 
     @property
@@ -58,7 +59,7 @@ class Transactions:
         """From now on the counters record what is done to them; `marks` are made for the next update."""
         self.ledger.flush_deferred_counts()
         self.ledger.restart_ranks()
-        self._entries, self._marks = self.ledger.entries(), marks
+        self._before, self._marks = (self.ledger.entries(), self.costs.entries()), marks
         for counters in self._counters:
             counters.remembers = True
         if marks is not None:
@@ -79,7 +80,9 @@ class Transactions:
         for counters in self._counters:
             counters.roll_back()
         self.states.roll_back()
-        self.ledger.restore(self._entries)
+        entries, costs = self._before
+        self.ledger.restore(entries)
+        self.costs.restore(costs)
         self.backend.restore()
         self._finish()
 

@@ -100,6 +100,11 @@ class Closure(Module):
         goals, numbers = goals[known], numbers[known]
         return goals[reachability.has(state.graph, numbers[:, 0], numbers[:, 1])]
 
+    def carried(self, service: Service) -> int | None:
+        """The sources where all steps come after the external facts, the targets where all come before them."""
+        form: ClosureForm = service.form
+        return None if form.shapes or bool(form.before) == bool(form.after) else 0 if form.after else 1
+
     def supports(self, service: Service, X: Rows, goals: Rows) -> Rows:
         """The edges that lead from a source of a goal and to a target of one."""
         if not len(goals) or not len(X):

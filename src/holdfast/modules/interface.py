@@ -102,6 +102,10 @@ class Module(ABC):
     def among(self, service: Service, X: Rows, goals: Rows) -> Rows:
         """Those of the goals that follow from X, or are in it."""
 
+    def carried(self, service: Service) -> int | None:
+        """The column whose value every head has from the fact that it follows from, if there is such a column."""
+        return None
+
     def supports(self, service: Service, X: Rows, goals: Rows) -> Rows:
         """A superset of the facts of X that derivations of the goals use."""
         return X

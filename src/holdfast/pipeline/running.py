@@ -77,7 +77,7 @@ def run(
     on_event: Callable[[Event], None] | None = None,
     reached: Checkpoint | None = None,
 ) -> RunResult:
-    """Run a pipeline once; a stream runs until it has caught up, or for ever, as its trigger says.
+    """Run a pipeline once; depending on its trigger, a stream runs until it has caught up, or until it is stopped.
 
     `frames` has the rows of sources of format "frame", by name.  With `anew` a batch run discards earlier snapshots.
     `reached` is called with the name of each step on the way, for tests that stop a run there.

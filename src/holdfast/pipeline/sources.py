@@ -158,7 +158,7 @@ class Reader:
 
 
 def _unreadable(file: str, cause: BaseException) -> SparkFailure:
-    help = "mend the file where it is, and run again: nothing of it was taken"
+    help = "correct the file in place, and run again: nothing of this file was applied"
     return SparkFailure(Diagnostic("E1005", f"cannot read {file}: {spark_cause(cause)}", help=help))
 
 

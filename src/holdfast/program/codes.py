@@ -49,7 +49,7 @@ ALL_CODES: dict[str, str] = {
     "E0502": "aggregation inside a cycle of rules",
     "E0503": "the rules of a relation do not agree on a min or max in its heads",
     "E0504": "a rule uses a min or max of its own recursion that may still change",
-    "E0505": "a term in a min or max of a recursion does not move with the values that it is made of",
+    "E0505": "a term in a min or max of a recursion is not monotone in the values that it reads",
     "E0506": "a relation has several columns with min or max where only one is possible",
     "W0001": "a directive or qualifier for Soufflé's compiler has no effect",
     "W0002": "a variable occurs only inside one negated atom and is read as `_`",

@@ -188,7 +188,7 @@ class _Instances:
         if len(parameters) != len(given):
             many = "parameter" if len(parameters) == 1 else "parameters"
             are = "is" if len(given) == 1 else "are"
-            message = f"{component.type.name} has {len(parameters)} {many}, but here {are} {len(given)}"
+            message = f"{component.type.name} has {len(parameters)} {many}, but {len(given)} {are} given"
             labels = [Label(component.span, "declared here")]
             self._diagnostics.error("E0218", message, type.span, labels=labels)
         return {
@@ -287,7 +287,7 @@ class _Instances:
             help = f"make one: .init {part} = SomeComponent"
             if instance:
                 message, help = f"the instance {instance} has nothing named {name}", ""
-            more = [f"{len(places) - 1} more such names"] if places[1:] else []
+            more = [f"{len(places) - 1} more such name{'s' * (len(places) > 2)}"] if places[1:] else []
             self._diagnostics.error("E0219", message, places[0].span, notes=more, help=help or None)
 
 

@@ -166,7 +166,7 @@ class Classes:
     def _clash(self, first: Evidence, second: Evidence, help: str | None = None) -> None:
         if first.span and second.span and (second.span.line, second.span.column) < (first.span.line, first.span.column):
             first, second = second, first
-        message = f"{second.type.value} and {first.type.value} meet: {second.reason}, but {first.reason}"
+        message = f"{second.type.value} and {first.type.value} conflict: {second.reason}, but {first.reason}"
         labels = [Label(first.span, first.reason)] if first.span is not None else []
         if help is None and Type.ANY in (first.type, second.type):
             help = "any holds terms, not numbers to compute with; give both columns the same type"

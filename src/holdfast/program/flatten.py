@@ -207,8 +207,8 @@ class Flattener:
 
     def _wrong_count(self, function: str, arity: int, variadic: bool, count: int, span: Span) -> None:
         takes = f"at least {arity}" if variadic else str(arity)
-        message = f"{function} takes {takes} argument{'' if arity == 1 else 's'}, but here "
-        message += "is 1" if count == 1 else f"are {count}"
+        message = f"{function} takes {takes} argument{'' if arity == 1 else 's'}, but "
+        message += "1 is given" if count == 1 else f"{count} are given"
         self.scope.diagnostics.error("E0210", message, span)
 
     def _range(self, variable: tree.Variable, call: tree.Call) -> None:

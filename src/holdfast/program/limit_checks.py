@@ -173,10 +173,10 @@ class _Check:
         if way is None:
             others = sorted(v.name for v in variables(term) - {value} if "$" not in v.name)
             if not others:
-                message = f"{text} does not always move with {shown}"
+                message = f"{text} does not always grow when {shown} grows"
                 return _Found("E0505", message, span, help=f"use +, -, *, min or max to make a value of {shown}")
-            message = f"{text} moves with {shown} or against it, depending on {others[0]}"
-            help = f"with {others[0]} >= 0 in the body it is clear (or declare {others[0]} as unsigned)"
+            message = f"{text} may grow or shrink when {shown} grows, depending on {others[0]}"
+            help = f"add {others[0]} >= 0 to the body, or declare {others[0]} as unsigned"
             return _Found("E0505", message, span, help=help)
         message = f"{text} gets {_WORSE[limit.function]} when {shown} gets {_SMALLER[limit.function]}, "
         message += f"so its {own.function} is not the {own.function} of the best"

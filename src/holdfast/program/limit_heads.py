@@ -62,7 +62,7 @@ def _report_mixed(shown: str, limited: tree.Atom, other: tree.Atom, scope: Names
     limit, found = limit_of(limited), limit_of(other)
     assert limit is not None
     says = "none" if found is None else f"a {found.function} in column {found.column + 1}"
-    message = f"{shown} has a {limit.function} in column {limit.column + 1} by one rule and {says} by another"
+    message = f"one rule of {shown} has a {limit.function} in column {limit.column + 1}, and another has {says}"
     help = None
     if not aggregates_of(other):
         argument = other.arguments[limit.column]

@@ -293,8 +293,8 @@ def check_arity(atom: tree.Atom, relation: KnownRelation, diagnostics: Diagnosti
     how = "declared" if relation.declared else "first used"
     labels = [Label(relation.span, f"{how} here with {_count(relation.arity, 'column')}")] if relation.span else []
     given = len(atom.arguments)
-    message = f"{relation.display} has {_count(relation.arity, 'column')}, but here "
-    message += f"{'is' if given == 1 else 'are'} {_count(given, 'argument')}"
+    message = f"{relation.display} has {_count(relation.arity, 'column')}, "
+    message += f"but this atom has {_count(given, 'argument')}"
     diagnostics.error("E0205", message, atom.span, labels=labels)
 
 

@@ -193,7 +193,7 @@ class _Rule:
 
     def _check(self, term: tree.Term, kinds: tuple[Kind, ...], given: int, name: str) -> None:
         if len(kinds) != given:
-            message = f"{name} has {_counted(len(kinds))}, but here {'is' if given == 1 else 'are'} {given}"
+            message = f"{name} has {_counted(len(kinds))}, but {given} {'is' if given == 1 else 'are'} given"
             self._diagnostics.error("E0411", message, term.span)
 
 

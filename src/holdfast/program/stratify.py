@@ -76,7 +76,7 @@ def _advice(offender: Edge) -> str:
     if offender.mark not in EXTREMES:
         return "only min and max may be part of a recursion, in the heads of all rules of a relation"
     if offender.in_head:
-        return "a recursive relation may have one column with min or max: make it one relation for each"
+        return "a recursive relation may have one column with min or max: use a separate relation for each"
     return f"a relation with {offender.mark} in its heads may be recursive: h(x, {offender.mark}(u)) :- …, h(y, u)."
 
 

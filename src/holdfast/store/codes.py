@@ -13,7 +13,7 @@ ALL_CODES: Final[dict[str, str]] = {
     "E1306": "a store is damaged",
     "E1307": "the program is not the one that the store was made with",
     "E1308": "a knowledge base has no store, or its engine cannot have one",
-    "E1309": "a store does not have an update that is asked for",
+    "E1309": "a store does not have the requested version",
     "E1310": "the destination of a copy exists",
-    "E1311": "a store belongs to a pipeline, and may be read only",
+    "E1311": "a store belongs to a pipeline, and can only be read",
 }

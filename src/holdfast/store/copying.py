@@ -79,7 +79,7 @@ def appearing(to: Path, files: Files) -> Iterator[Path]:
     """A folder beside the one that is wanted, which gets its name when the block ends well, and goes otherwise."""
     if to.exists():
         message = f"{to.as_posix()} exists; a copy goes to a new folder"
-        raise UsageError(Diagnostic("E1310", message, help="name a folder that is not there yet"))
+        raise UsageError(Diagnostic("E1310", message, help="name a folder that does not exist yet"))
     beside = to.with_name(f".{to.name}.new")
     try:
         files.make_folder(to.absolute().parent)

@@ -88,7 +88,6 @@ REFUSED = {
 def test_records_and_functors_of_the_user_are_refused_by_name(
     spark: SparkSession, what: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("holdfast.user_functors._REGISTERED", {})
     holdfast.functor(name="twice")(lambda x: 2 * x)
     assert holdfast.from_text(REFUSED[what]).relations  # in memory they work
     with pytest.raises(HoldfastError, match="E0917"):
