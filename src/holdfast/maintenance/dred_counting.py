@@ -30,10 +30,11 @@ def maintain_nonrecursive(s: Stratum) -> None:
     lost = counted(s.E_minus, nonrecursive_deletions(s), s.Cn.subtract)
     s.begin_insertion(s.nothing)
     gained = counted(s.E_plus, nonrecursive_insertions(s), s.Cn.add)
-    s.delete(s.Cn.zero(lost))
-    new = gained - s.I
-    s.A |= new
-    s.watch.round(len(new))
+    if Δ := s.Cn.zero(lost):
+        s.delete(Δ)
+    if Δ := gained - s.I:
+        s.A |= Δ
+        s.watch.round(len(Δ))
 
 
 def counted(explicit: Facts, bags: list[Bag], count: Callable[[Bag | Facts], None]) -> Facts:
