@@ -1,14 +1,17 @@
 """`python -m bench.spark`: this engine on Spark, PySpark written by hand, and Spark's recursive SQL, in one session.
 
     python -m bench.spark closure --facts 1000000
-    python -m bench.spark universities --facts 1000000 --only ours,parted,hand
+    python -m bench.spark universities --facts 10000000 --only parted,hand
+    python -m bench.spark chain --rounds 500
     python -m bench.spark updates --facts 50000 --count 1000 --only modules
     python -m bench.spark updates --facts 5000 --count 1000 --only ends
 
 One after the other, each once; a small run of each comes first, because a Java is slow until it has compiled what it
 runs.  Beside the seconds stand the seconds of processor, which others on the machine disturb less, the number of jobs,
-and the bytes that went through shuffles, by Spark's own account of its stages.  `updates` asks something else: whether
-a session with many updates slows down or grows.
+and the bytes that went through shuffles, by Spark's own account of its stages, and between shards, by theirs.  At the
+end stands what matters: evaluation in parts of what PySpark by hand takes, updates in parts of the evaluation.
+`parted` are shards that send rows directly, `shuffle` those that use Spark's shuffle.  `chain` asks what a round costs
+that has hardly anything to do, and `updates` whether a session with many updates slows down or grows.
 """
 
 from __future__ import annotations
@@ -19,13 +22,15 @@ import random
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import holdfast
 from bench import spark_work as work
+from bench.shards import counted
 from holdfast.backends.spark.frames import free_unused
+from holdfast.backends.spark_parted.store import SparkPartedBackend
 from holdfast.modules import MODULES, Module
 from holdfast.spark_session import SparkOptions, spark_session
 
@@ -34,6 +39,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 WARM_UP = 20_000
+BY_HAND, SCRATCH = "PySpark by hand", "from scratch"
+_SHARDS = {"direct": "parted", "shuffle": "shuffle"}  # how rows move, and what it is called here
 _TICKS = os.sysconf("SC_CLK_TCK")
 _TELLING = {"spark.ui.retainedStages": "10000"}  # so that shuffles can be asked for
 _SETTINGS = {"closure": _TELLING, "universities": _TELLING}
@@ -114,17 +121,19 @@ class Bench:
     spark: SparkSession
     meter: Meter
     is_loud: bool = False
+    costs: dict[str, tuple[float, float]] = field(default_factory=dict)  # seconds, and seconds of processor
 
     def timed(self, name: str, run: Callable[[], T]) -> T:
         """Run something and say what it took."""
         begun, cpu, jobs, stage = time.perf_counter(), self.meter.cpu(), self.meter.jobs(), self.meter.stages()
         result = run()
-        seconds = time.perf_counter() - begun
+        seconds, cpu = time.perf_counter() - begun, self.meter.cpu() - cpu
+        self.costs[name] = seconds, cpu
         if self.is_loud:
             time.sleep(0.5)  # Spark tells itself of its stages a little later
             shuffled = self.meter.shuffled(stage)
             print(
-                f"{name:32} {seconds:8.2f} s {self.meter.cpu() - cpu:8.2f} s cpu {self.meter.jobs() - jobs:4} jobs "
+                f"{name:32} {seconds:8.2f} s {cpu:8.2f} s cpu {self.meter.jobs() - jobs:4} jobs "
                 f"{sum(shuffled) / 1e6:10.3f} MB shuffled, at most {max(shuffled, default=0) / 1e6:.3f} a stage   "
                 f"{result}",
                 flush=True,
@@ -138,19 +147,34 @@ class Bench:
         if self.is_loud:
             print(f"{workload}: {given:,} facts")
         if "hand" in only:
-            self.timed("PySpark by hand", lambda: self._by_hand(workload, frames))
+            self.timed(BY_HAND, lambda: self._by_hand(workload, frames))
         if "sql" in only and workload == "closure":
             self.timed("recursive SQL", lambda: f"{work.closure_by_sql(frames['edge']):,}")
         if "ours" in only:
             self._ours("holdfast", workload, frames, self.spark, ())
-        if "parted" in only:
-            self._ours("shards", workload, frames, "spark-parted", ())
+        for exchange, title in _SHARDS.items():
+            if title in only:
+                self.spark.conf.set("spark.holdfast.exchange", exchange)
+                self._ours(title, workload, frames, "spark-parted", ())
         if "modules" in only:
             on_driver = self.spark.newSession()
             on_driver.conf.set("spark.holdfast.moduleRows", str(given))
             self._ours("with modules", workload, frames, on_driver, MODULES)
         for frame in frames.values():
             frame.unpersist()
+        if self.is_loud:
+            self._compare()
+
+    def _compare(self) -> None:
+        """Evaluation beside that by hand, and updates beside their evaluation."""
+        by_hand = self.costs.get(BY_HAND)
+        for name, cost in self.costs.items():
+            title, _, what = name.partition(", ")
+            beside = by_hand if what == SCRATCH else self.costs.get(f"{title}, {SCRATCH}")
+            if what and beside is not None:
+                clock, cpu = (mine / other for mine, other in zip(cost, beside, strict=True))
+                other = "by hand" if what == SCRATCH else "the evaluation"
+                print(f"{name:32} {cpu:.4f} of the processor time of {other}, {clock:.4f} of its seconds")
 
     def _by_hand(self, workload: str, frames: work.Frames) -> str:
         if workload == "closure":
@@ -162,9 +186,7 @@ class Bench:
         self, title: str, workload: str, frames: work.Frames, engine: SparkSession | str, modules: Iterable[Module]
     ) -> None:
         text = work.CLOSURE if workload == "closure" else work.university_program()
-        kb = self.timed(
-            f"{title}, from scratch", lambda: holdfast.from_text(text, frames, engine=engine, modules=modules)
-        )
+        kb = self.timed(f"{title}, {SCRATCH}", lambda: holdfast.from_text(text, frames, engine=engine, modules=modules))
         if self.is_loud:
             rounds = sum(node.rounds for node in kb.statistics.nodes)
             seconds = sum(node.seconds for node in kb.statistics.nodes)
@@ -176,6 +198,26 @@ class Bench:
         for number, (delete, insert) in enumerate(((gone, come), (come, gone), (gone, come)), 1):
             update = holdfast.Update(delete={name: delete}, insert={name: insert})
             self.timed(f"{title}, update {number} of 1,000", lambda update=update: _sizes(kb.apply(update)))  # type: ignore[misc]
+        if self.is_loud and isinstance(kb._backend, SparkPartedBackend):
+            print(f"   between shards, in all: {counted(kb)}")
+
+
+def chain(bench: Bench, rounds: int, only: Iterable[str]) -> None:
+    """The closure of one chain: each round finds a few facts, the last one none."""
+    edges = {"edge": [(number, number + 1) for number in range(rounds)]}
+    for engine in only:
+        if engine in _SHARDS.values():
+            bench.spark.conf.set("spark.holdfast.exchange", {"parted": "direct"}.get(engine, engine))
+        name = {"parted": "spark-parted", "shuffle": "spark-parted", "one": "spark-parted[1]"}.get(engine, engine)
+        for turn in ("first", "again"):
+            kb = bench.timed(
+                f"{engine}, {turn}",
+                lambda name=name: holdfast.from_text(work.CLOSURE, edges, engine=name, modules=()),  # type: ignore[misc]
+            )
+            found = sum(node.rounds for node in kb.statistics.nodes)
+            seconds = sum(node.seconds for node in kb.statistics.nodes)
+            cpu = bench.costs[f"{engine}, {turn}"][1]
+            print(f"   {found} rounds: {1e3 * seconds / found:.2f} ms, {1e3 * cpu / found:.2f} ms cpu (opening too)")
 
 
 def updates(bench: Bench, text: str, facts: int, count: int, modules: Iterable[Module]) -> None:
@@ -206,17 +248,23 @@ def _sizes(change: holdfast.Change) -> str:
 def main() -> None:
     """The command line."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("workload", choices=["closure", "universities", "updates"])
+    options.add_argument("workload", choices=["closure", "universities", "chain", "updates"])
     options.add_argument("--facts", type=int, default=1_000_000)
     options.add_argument("--memory", default="6g", help="the memory of the Java")
-    options.add_argument("--only", default="ours,parted,modules,hand,sql")
+    options.add_argument("--only", default="", help="of ours, parted, shuffle, modules, hand, sql, or some engines")
+    options.add_argument("--rounds", type=int, default=500, help="of a chain")
     options.add_argument("--count", type=int, default=1000, help="of updates")
     options.add_argument("--fold", type=int, default=20_000, help="the setting foldRows")
     options.add_argument("--cold", action="store_true", help="no small run first")
     given = options.parse_args()
     spark = spark_session(SparkOptions(conf={"spark.driver.memory": given.memory, **_SETTINGS.get(given.workload, {})}))
     spark.conf.set("spark.holdfast.foldRows", str(given.fold))
-    bench, only = Bench(spark, Meter(spark)), given.only.split(",")
+    default = "memory,parted,one" if given.workload == "chain" else "hand,ours,parted,shuffle,modules,sql"
+    bench, only = Bench(spark, Meter(spark)), (given.only or default).split(",")
+    if given.workload == "chain":
+        bench.is_loud = True
+        chain(bench, given.rounds, only)
+        return
     if given.workload == "updates":
         updates(
             bench,

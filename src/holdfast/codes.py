@@ -1,4 +1,4 @@
-"""The codes of errors in loading facts and running rules, with their meanings."""
+"""The error codes of loading facts and running rules, with their meanings."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ ALL_CODES: Final[dict[str, str]] = {
     "E0001": "an error without a code of its own",
     "E0701": "a rule meets values for which it has no result",
     "E0704": "the min or max of a recursion gets better for ever",
+    "E0705": "a sum that is part of a recursion has a number below 0 to add",
     "E0801": "the limit on rounds was reached",
     "E0802": "the limit on facts was reached",
     "E0803": "the limit on seconds was reached",
@@ -49,7 +50,7 @@ ALL_CODES: Final[dict[str, str]] = {
     "E0945": "a knowledge base was opened without a profile",
     "E0930": "there are no compiled kernels for this machine, and no Numba to compile them",
     "E0928": "a signal handler or functor uses a knowledge base inside one of its own calls",
-    "E0931": "several updates cannot be applied in one pass to a recursion through min or max",
+    "E0931": "several updates cannot be applied in one pass to a recursion through an aggregate",
     "W0008": "a file has the name of an empty relation, but not the ending of a facts file, or other capitals",
     "W0018": "rules read a relation that nothing fills",
     "W0015": "compiled kernels cannot be cached, because no cache folder is writable",

@@ -6,7 +6,10 @@ facts by computing them again.  A functor is called once for each distinct tuple
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from types import MappingProxyType
 from typing import Any, TypeVar, overload
 
 from holdfast.errors import Diagnostic, UsageError
@@ -26,6 +29,7 @@ class UserFunctor:
 
 
 _REGISTERED: dict[str, UserFunctor] = {}
+_sent: ContextVar[Mapping[str, UserFunctor]] = ContextVar("functors", default=MappingProxyType({}))
 
 
 @overload
@@ -53,7 +57,17 @@ def functor(function: F | None = None, *, name: str | None = None, vectorised: b
 
 def registered(name: str) -> UserFunctor:
     """The functor that programs call `@name`."""
-    return _REGISTERED[name]
+    return _sent.get().get(name) or _REGISTERED[name]
+
+
+@contextmanager
+def using(functors: Mapping[str, UserFunctor]) -> Iterator[None]:
+    """Inside a `with` these functors hold, which another process has sent."""
+    before = _sent.set(functors)
+    try:
+        yield
+    finally:
+        _sent.reset(before)
 
 
 def require(program: Program) -> None:

@@ -179,3 +179,21 @@ def test_a_cast_says_which_record_it_is() -> None:
     p(x + 1) :- e(x), r = as([x, "a"], Pair), ord(as([x, "a"], Pair)) = ord(r).
     """
     assert set(holdfast.from_text(text)["p"]) == {(1,), (2,)}
+
+
+def test_each_value_of_a_wildcard_inside_a_record_counts() -> None:
+    """As it does in a column: an aggregate ranges over the substitutions of its body."""
+    text = """
+    .type Pair = [n: number, t: Tree]
+    .type Tree = Leaf {n: number} | Fork {pair: Pair}
+    .decl e(p: Pair)
+    .decl c(kind: symbol, n: number)
+    e([1, $Leaf(2)]). e([1, $Leaf(3)]). e([2, $Fork([1, $Leaf(5)])]). e([2, $Fork([1, $Leaf(6)])]). e([2, $Fork(nil)]).
+    c("all", n) :- n = count : { e([_, _]) }.
+    c("of 1", n) :- n = count : { e([1, _]) }.
+    c("nested", n) :- n = count : { e([2, $Fork([_, $Leaf(_)])]) }.
+    c("sum", n) :- n = sum x : { e([x, $Leaf(_)]) }.
+    c("equation", n) :- n = count : { e(r), r = [_, $Leaf(_)] }.
+    """
+    expected = {("all", 5), ("of 1", 2), ("nested", 2), ("sum", 2), ("equation", 2)}
+    assert set(holdfast.from_text(text)["c"]) == expected

@@ -12,10 +12,13 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from itertools import count
+from random import Random
 
+from .forms import Form
 from .judged import Judged
 from .running import Run
 from .scripts import paths_script, random_script, supporting_script
+from .sums import sums_script
 from .wide import wide_script
 
 KINDS: dict[str, Callable[[int], Counter[str]]] = {
@@ -23,6 +26,8 @@ KINDS: dict[str, Callable[[int], Counter[str]]] = {
     "paths": lambda seed: Run(paths_script(seed)).all(),
     "supporting": lambda seed: Run(supporting_script(seed)).all(),
     "wide": lambda seed: Judged(wide_script(seed), seed).all(),
+    "sums": lambda seed: Judged(sums_script(seed), seed).all(),
+    "forms": lambda seed: Judged(script := wide_script(seed), seed, form=Form(script, Random(seed))).all(),
 }
 
 

@@ -14,7 +14,7 @@ from .ranks import ranked, unfounded
 from .rules import Fact, NoEnd, Rule, World, naive
 from .scripts import ARITY, Script, Step
 
-ENDLESS = ("E0704", "E0801", "E0701")
+ENDLESS = ("E0704", "E0705", "E0801", "E0701")
 REFUSED = ("E0501", "E0502", "E0503", "E0504", "E0505")
 LIMITS = Limits(rounds=600)
 

@@ -28,7 +28,7 @@ MUTANTS = [
     Mutant("only explicit facts are rederived", limits.rederive, "return explicit | N", "return explicit", ""),
     Mutant("explicit facts are not rederived", limits.rederive, "return explicit | N", "return N", ""),
     Mutant("removed rules lose nothing", limits.first_deletions, "if s.removed:", "if not s.removed:", ""),
-    Mutant("deletions stop after one round", limits.overdelete, "N = instances.support()", "N = N & D", ""),
+    Mutant("deletions stop after one round", limits.overdelete, "s.count(count)", "N = N & D", ""),
     Mutant("every regime is tight", limits.maintain, "if N and not known.tight:", "if N and False:", SUPPORTING),
     Mutant("another meaning goes unnoticed", limits.maintain, "if _means_other(s):", "if False:", ""),
     Mutant("rivals stay", limits.insert, "A -= rivals", "A -= Δ", ""),

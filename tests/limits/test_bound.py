@@ -11,14 +11,17 @@ import pytest
 
 import holdfast
 from holdfast import Update
+from holdfast.backends.memory import scratch
+from holdfast.backends.protocol import Facts
 from holdfast.maintenance import limits
 from holdfast.maintenance.budget import AbandonedError, Budget, FullCost
 from holdfast.maintenance.stratum import Figures
 from holdfast.maintenance.watch import Watch
 
+from ..amounts import some
 from .ranks import ranked
 from .running import Run
-from .scripts import paths_script, random_script
+from .scripts import paths_script, random_script, supporting_script
 
 pytestmark = pytest.mark.only_in_memory("ranks are kept in memory")
 
@@ -108,12 +111,13 @@ def test_a_cost_that_goes_by_facts(seconds: float, is_spent: bool) -> None:
 
 def test_updates_do_not_move_what_starting_over_costs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("holdfast.maintenance.budget._SLACK", math.inf)  # a slow moment would start over
+    monkeypatch.setattr("holdfast.maintenance.choose._WORTH", math.inf)
     edges = [(i, j, 1 + (i + j) % 3) for i in range(12) for j in range(12)]
     kb = holdfast.from_text(ZEROS, facts={"edge": edges})
     costs = kb._maintainer.chooser.costs
     first = costs.of(("dist",))
     assert first is not None
-    assert first.facts >= len(edges) + 12
+    assert first.facts == len(edges)
     for update in 5 * (Update(delete={"edge": edges[:20]}), Update(insert={"edge": edges[:20]})):
         [*_, figures] = kb.apply(update).figures
         assert not figures.is_anew
@@ -125,3 +129,34 @@ def test_a_busy_machine_abandons_nothing(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr("holdfast.maintenance.watch.time.monotonic", lambda: next(now))
     made.__enter__()
     made.check()
+
+
+def test_recomputed_in_new_tables_the_state_is_right(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Offers that were beaten are rows of the new tables, but no facts; ranks come along."""
+    monkeypatch.setattr(scratch, "ENOUGH", 0)
+    brought = list[int]()
+    bring_over = scratch.MemoryScratch.bring_over
+
+    def counted(self: scratch.MemoryScratch) -> Facts:
+        brought.append(sum(table.size for name, table in self.backend.tables.items() if name in self._names))
+        facts = bring_over(self)
+        brought[-1] -= len(facts)
+        return facts
+
+    monkeypatch.setattr(scratch.MemoryScratch, "bring_over", counted)
+    for seed in range(some(60)):
+        Run(random_script(seed), algorithm="recompute" if seed % 2 else "auto").all()
+        Run(supporting_script(seed)).all()
+    assert max(brought) > 0
+
+
+def test_what_took_longer_than_starting_over_is_not_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("holdfast.maintenance.choose._WORTH", 0.0)
+    edges = [(i, i + 1, 1) for i in range(30)]
+    kb = holdfast.from_text(ZEROS, facts={"edge": [*edges, (0, 20, 50)]})
+    kb._maintainer.chooser.costs._known[("dist",)] = FullCost(40, 0.0, 60.0)
+    chosen = []
+    for gone in edges[10:12]:
+        [*_, node] = kb.apply(Update(delete={"edge": [gone]})).figures
+        chosen.append((node.algorithm, "should take" in node.why))
+    assert chosen == [("limits", False), ("recompute", True)]

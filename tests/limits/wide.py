@@ -65,7 +65,7 @@ class _Limit:
         return self.atom(keys, f"{self.function}({offer})")
 
 
-class _Writer:
+class Writer:
     """Draws a script."""
 
     def __init__(self, random: Random) -> None:
@@ -317,4 +317,4 @@ class _Writer:
 
 def wide_script(seed: int) -> Script:
     """The script of a seed."""
-    return _Writer(Random(seed)).script()
+    return Writer(Random(seed)).script()

@@ -194,7 +194,7 @@ MUTANTS = [
     Mutant(
         "ranks stay behind",
         MemoryScratch.bring_over,
-        "self._real.ranking.take_over(self.backend.ranking, ids)",
+        "self._real.ranking.take_over(self.backend.ranking, places, ids)",
         "pass",
         "scripts",
     ),

@@ -107,6 +107,8 @@ class Evaluation:
 
         found = {self.name(head.name): limit_of(head) for head, _ in self.rules}
         self.limits = {name: limit for name, limit in found.items() if limit is not None}
+        self.sums = self.recursive_sums()
+        self.limits |= {name: (column, "max") for name, column in self.sums.items()}
 
     # --- the fixpoint --------------------------------------------------------------------------------
 
@@ -150,11 +152,27 @@ class Evaluation:
         below: Below = {name: set() for name in self.known}
         for head, body in self.rules:
             aggregated = any(isinstance(a, tree.HeadAggregate) for a in head.arguments) and limit_of(head) is None
+            aggregated = aggregated and self.name(head.name) not in self.sums
             reads = set(self.reads(body, head_aggregate=aggregated))
             below.setdefault(self.name(head.name), set()).update(reads)
             for name, _ in reads:
                 below.setdefault(name, set())
         return below
+
+    def recursive_sums(self) -> dict[str, int]:
+        """The relations whose sum or count depends on itself, with its column; it only grows."""
+        reads = {(self.name(head.name), read) for head, body in self.rules for read, _ in self.reads(body, False)}
+        below: Below = {name: set() for pair in reads for name in pair}
+        for head_name, read in reads:
+            below[head_name].add((read, False))
+        reach = reachable(below)
+        return {
+            name: column
+            for head, _ in self.rules
+            for column, argument in enumerate(head.arguments)
+            if isinstance(argument, tree.HeadAggregate) and argument.function in ("sum", "count")
+            if (name := self.name(head.name)) in reach[name]
+        }
 
     def reads(self, node: object, head_aggregate: bool) -> Iterable[tuple[str, bool]]:
         if isinstance(node, tree.Atom):
@@ -427,6 +445,8 @@ class Evaluation:
             for argument in head.arguments:
                 if isinstance(argument, tree.HeadAggregate):
                     values = [self.values(argument.target, b)[0][1] for b in members]
+                    if argument.function == "sum" and self.name(head.name) in self.sums and min(values) < 0:  # type: ignore[type-var]
+                        raise functors.UndefinedError("a sum that might fall again")
                     row.append(tag(functors.fit(functors.AGGREGATES[argument.function](values))))
                 else:
                     row.append(next(rest))

@@ -22,6 +22,11 @@ class OfferGroups(Protocol):
         group, or not better than J's, may be missing."""
         ...
 
+    def tight(self, plans: Sequence[AnyPlan], sources: Mapping[Read, Facts]) -> tuple[Facts, int]:
+        """Heads of the plans' instances, and how many instances there are.  Heads that are nowhere facts may be
+        missing."""
+        ...
+
     def better(self, N: Facts, J: Facts) -> Facts:
         """The best of N in each group for which it is better than J's fact, or J has none."""
         ...
@@ -34,8 +39,13 @@ class OfferGroups(Protocol):
         """The facts among some that are in the groups of others."""
         ...
 
+    def before(self, facts: Facts) -> None:
+        """The groups of these facts had them until now."""
+        ...
+
     def front(self, W: Facts) -> tuple[Facts, Facts | None]:
-        """Two parts of a set; the first is not empty and has the best values."""
+        """Two parts of a set; the first is not empty and has the best values, or those that differ least from what
+        their groups had before."""
         ...
 
 
@@ -60,6 +70,10 @@ class LimitGroups(OfferGroups):
         self._planner, self._backend, self._limits = planner, backend, planner.node.limits
 
     def offers(self, plans: Sequence[AnyPlan], sources: Mapping[Read, Facts], J: Facts) -> tuple[Facts, int]:
+        """All heads."""
+        return self.tight(plans, sources)
+
+    def tight(self, plans: Sequence[AnyPlan], sources: Mapping[Read, Facts]) -> tuple[Facts, int]:
         """All heads."""
         bag = self._backend.apply(plans, sources)
         return bag.support(), len(bag)
@@ -89,6 +103,9 @@ class LimitGroups(OfferGroups):
             bag = self._backend.apply([plan], {Read.ALL: among, Read.DELTA: facts.of((name,))})
             found.append(bag.support())
         return reduce(or_, found).snapshot()
+
+    def before(self, facts: Facts) -> None:
+        """That does not matter here."""
 
     def front(self, W: Facts) -> tuple[Facts, Facts | None]:
         """All at once."""

@@ -1,9 +1,9 @@
 """The waist of the hourglass: what a maintenance algorithm may ask of a backend.
 
-The algorithms speak of sets of facts, of bags (facts with multiplicity), of counters, and of one operator:
+The algorithms work with sets of facts, bags (facts with multiplicity), counters, and one operator:
 `apply(plans, sources)`, the multiset Π⟦…⟧ of ALGORITHMS.md.  A `Read` names what an atom of a plan reads, and `sources`
-maps each name to a set.  Laziness, indexes, batches and storage are the backend's affair.  What only some backends can
-do is an ability (`abilities.py`): an algorithm asks for it and does without it where it is missing.
+maps each name to a set.  Laziness, indexes, batches and storage are up to the backend.  What only some backends can do
+is an ability (`abilities.py`): an algorithm asks for it and does without it where it is missing.
 
 The laws.  `tests/backends/test_laws.py` checks them on every backend; `tests/backends/model.py` is the shortest
 backend that obeys them.
@@ -19,7 +19,7 @@ Sets
        FORWARD and recomputation need that: they read the set that they add to.
     7. E, I, D, A, C, P and Y are kept: each is one object for the life of the backend, and `|=` and `-=` change it in
        place.  The right side is evaluated first, so it may mention the left.  Every live view sees the change.
-       From E and I only snapshots of facts that they have are taken.
+       Only snapshots of facts that they contain are subtracted from E and I.
 
 Π
     8. `apply` emits each rule instance once: the multiplicity of a fact in the bag is the number of pairs of a plan
@@ -29,23 +29,23 @@ Sets
     10. A plan's atoms read what their `Read` stands for in `sources`; an anti-join keeps the bindings for which there
         is no such fact.  An `AggregatePlan` aggregates the groups of `Read.ALL`; with `Read.DELTA` among the sources,
         only the groups that a fact of the delta belongs to.
-    11. `expand(plans, sources, most)` is `apply` with leave to stop: it answers with a part of that bag and with goals
-        of the delta of which nothing is missing.  A goal that is not among these has at least `most` instances of
-        some plan in the bag.
+    11. `expand(plans, sources, most)` is `apply` that may stop early: it returns a part of that bag, and the goals of
+        the delta that are complete in it.  Every other goal has at least `most` instances of some
+        plan in the bag.
 
 Counters
-    12. `add` and `subtract` move the number of each fact by its multiplicity (by 1 for a set); `zero(facts)` are those
-        of the facts whose number is 0; `forget` sets all numbers of a predicate to 0.
+    12. `add` and `subtract` move the number of each fact by its multiplicity (by 1 for a set); `zero(facts)` are the
+        facts whose number is 0; `forget` sets all numbers of a predicate to 0.
     13. While `remembers` is set, changes are recorded.  `clear_undo` drops the record.  `roll_back` restores the
-        numbers of the last `clear_undo`, whatever was done in between.  Both counters are rolled
-        back together or not at all.
+        numbers of the last `clear_undo`, whatever happened in between.  Both counters are rolled back together or not
+        at all.
 
 Transactions and relations
     14. Between updates D, A, C, P and Y are empty.  An update ends with one `commit()`, after E and I have changed, or
         with one `restore()`, after the counters were rolled back and before anything else happens.
-    15. `drop_relation` takes the facts and numbers of a relation with it; one that is added again begins empty.
-    16. An exception that is not the backend's own may cut any call short.  `mend()` then makes everything that follows
-        from E and I right again, and D, A, C, P and Y empty; the numbers may be wrong.  Where `repeats` is true, `|=`
+    15. `drop_relation` removes a relation with its facts and numbers; if it is added again, it begins empty.
+    16. An exception that is not the backend's own may cut any call short.  `mend()` then rebuilds everything that
+        follows from E and I, and empties D, A, C, P and Y; the numbers may be wrong.  Where `repeats` is true, `|=`
         and `-=` of E and I that were interrupted are completed by repeating them.
 """
 
@@ -62,7 +62,7 @@ A = TypeVar("A")
 
 
 class Facts(Protocol):
-    """A set of facts, of any number of predicates."""
+    """A set of facts of any number of predicates."""
 
     def __or__(self, other: Facts) -> Facts: ...
 
@@ -87,16 +87,16 @@ class Facts(Protocol):
         ...
 
     def predicates(self) -> Iterable[str]:
-        """The predicates that may have facts in it."""
+        """The predicates that may have facts in the set."""
         ...
 
     def snapshot(self) -> Facts:
-        """The facts that are in it now."""
+        """The facts that are in the set now."""
         ...
 
 
 class KeptFacts(Facts, Protocol):
-    """A set that stays and changes, such as E, I, D and A."""
+    """A set that the backend keeps and changes, such as E, I, D and A."""
 
     def __ior__(self, more: Facts) -> Self: ...
 
@@ -123,7 +123,7 @@ class Bag(Protocol):
 
 @runtime_checkable
 class SummableBag(Bag, Protocol):
-    """A bag that can be added to others; marking needs it, and a backend that has `Linking` has it."""
+    """A bag that can be added to others; marking needs it, and every backend with `Linking` has it."""
 
     def __add__(self, other: Bag) -> SummableBag: ...
 
@@ -154,7 +154,7 @@ class Counters(Protocol):
         ...
 
     def zero(self, facts: Facts) -> Facts:
-        """Those of some facts whose number is 0."""
+        """The facts whose number is 0."""
         ...
 
 
@@ -164,7 +164,7 @@ class Deferred(Protocol):
     def __len__(self) -> int: ...
 
     def codes(self) -> Codes:
-        """The facts, brought here."""
+        """The facts, fetched to the driver."""
         ...
 
     def frame(self) -> Any:
@@ -185,7 +185,7 @@ class Watch(Protocol):
 
 
 class Backend(Protocol):
-    """Where facts live and rules run."""
+    """Stores facts and runs rules."""
 
     @property
     def relations(self) -> Mapping[str, Relation]:
@@ -194,19 +194,19 @@ class Backend(Protocol):
 
     @property
     def dictionary(self) -> Dictionary:
-        """Encodes the constants of rules as the facts are encoded."""
+        """Encodes the constants of rules in the same way as facts."""
         ...
 
     def add_relation(self, relation: Relation) -> None:
-        """Begin to hold the facts of one more relation."""
+        """Add a relation, without facts."""
         ...
 
     def drop_relation(self, name: str) -> None:
-        """Forget a relation and its facts."""
+        """Drop a relation and its facts."""
         ...
 
     def facts(self, rows: Mapping[str, Codes], *, known: bool = False) -> Facts:
-        """Encoded rows as a set of facts; with `known`, facts that the backend never saw may be left out."""
+        """Encoded rows as a set of facts; with `known`, facts that the backend never saw may be omitted."""
         ...
 
     def rows(self, predicate: str, facts: Facts) -> Codes | Deferred:
@@ -214,7 +214,7 @@ class Backend(Protocol):
         ...
 
     def derivations(self, predicate: str) -> tuple[Codes, list[int], list[int]]:
-        """The rows of I of one predicate, and for each of them Cn and Cr."""
+        """The rows of I of one predicate, with Cn and Cr of each."""
         ...
 
     @property
@@ -264,7 +264,7 @@ class Backend(Protocol):
 
     @property
     def statistics(self) -> SizeStatistics:
-        """What the planner may know of the facts."""
+        """The statistics that the planner may use."""
         ...
 
     def elsewhere(self, predicates: Iterable[str], here: Facts, rest: Facts) -> Facts:
@@ -272,7 +272,7 @@ class Backend(Protocol):
         ...
 
     def apply(self, plans: Iterable[AnyPlan], sources: Mapping[Read, Facts]) -> Bag:
-        """What all instances of the plans emit, each atom reading the set that its `Read` stands for."""
+        """The outputs of all instances of the plans, each atom reading the set that its `Read` stands for."""
         ...
 
     def expand(self, plans: Sequence[Plan], sources: Mapping[Read, Facts], most: int) -> tuple[Bag, Facts]:
@@ -297,7 +297,7 @@ class Backend(Protocol):
         ...
 
     def ability(self, kind: type[A]) -> A | None:
-        """What the backend can do beyond this, by its protocol; None if it cannot."""
+        """The implementation of an optional protocol, or None if the backend does not have it."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""Which hyper-nodes an update concerns, in topological order; those that it does not concern cost nothing."""
+"""The hyper-nodes that an update concerns, in topological order; the others cost nothing."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from holdfast.maintenance.node_plans import NodePlan
 
 
 class Agenda:
-    """The hyper-nodes of a program by their predicates and by those that they read."""
+    """The hyper-nodes of a program, indexed by their own predicates and by those that they read."""
 
     def __init__(self, nodes: Sequence[NodePlan]) -> None:
         self.nodes = nodes
@@ -21,8 +21,8 @@ class Agenda:
                 self._readers.setdefault(name, []).append(number)
 
     def due(self, given: Iterable[str], changed: Callable[[], Iterable[str]]) -> Iterator[NodePlan]:
-        """Those whose rules have changed or that have some given predicates; and, as `changed` tells after each, those
-        that read what has changed so far."""
+        """Yields the hyper-nodes whose rules have changed or that define a given predicate, and those that read what
+        has changed so far; `changed` is asked after each."""
         due = [*self._edited, *(self._own[name] for name in given)]
         heapify(due)
         last, seen = -1, set[str]()

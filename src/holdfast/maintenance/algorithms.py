@@ -1,4 +1,4 @@
-"""The algorithms by name, what each keeps, and which one a hyper-node gets."""
+"""The algorithms by name, the counters that each keeps, and the choice of one for each hyper-node."""
 
 from __future__ import annotations
 
@@ -17,34 +17,34 @@ from holdfast.quick_dataclass import dataclass
 
 @dataclass(frozen=True)
 class Algorithm:
-    """A way to bring one hyper-node up to date, and what holds of it."""
+    """A way to bring one hyper-node up to date, and its properties."""
 
     name: str
     maintain: Callable[[Stratum], None]
-    modular: Callable[[Stratum], None] | None = None  # the same with modules; without, all rules are treated alike
-    keeps_nonrecursive: bool = False  # Cn is right afterwards
-    keeps_recursive: bool = False  # Cr is right afterwards
-    keeps_ranks: bool = False  # ranks and Cw are right afterwards, where the backend has them
-    counts_anew: bool = False  # the counters need not be right before, whatever rules and modules there were
+    modular: Callable[[Stratum], None] | None = None  # the variant with modules; else all rules are treated alike
+    keeps_nonrecursive: bool = False  # Cn is correct afterwards
+    keeps_recursive: bool = False  # Cr is correct afterwards
+    keeps_ranks: bool = False  # ranks and Cw are correct afterwards, where the backend has them
+    counts_anew: bool = False  # the counters need not be correct before, whatever the rules and modules were
     nonrecursive_only: bool = False  # refuses recursive rules
-    by_module_alone: bool = False  # needs a module that serves the hyper-node alone, and goes on from its state
-    modules_may_read: bool = False  # `modular` copes with modules that read other relations
-    passes_marks_on: bool = False  # marked implicit facts mark others: it deletes all that depends on a deletion
+    by_module_alone: bool = False  # needs a module that serves the hyper-node alone, and continues from its state
+    modules_may_read: bool = False  # `modular` supports modules that read other relations
+    passes_marks_on: bool = False  # marked implicit facts mark others: it deletes everything that depends on a deletion
 
     def with_modules(self, services: Sequence[Service]) -> Callable[[Stratum], None] | None:
-        """How it works with the modules of a hyper-node; None if there are none or it treats all rules alike."""
+        """The procedure for the modules of a hyper-node; None if there are none or it treats all rules alike."""
         if not services or (not self.modules_may_read and any(service.reads for service in services)):
             return None
         return self.modular
 
     @property
     def needs_counts(self) -> bool:
-        """Whether counters must be right before."""
+        """Whether the counters must be correct before."""
         return self.keeps_nonrecursive and not self.counts_anew
 
     @property
     def needs_ranks(self) -> bool:
-        """Whether ranks and Cw of a recursive hyper-node must be right before."""
+        """Whether ranks and Cw of a recursive hyper-node must be correct before."""
         return self.keeps_ranks and not self.counts_anew
 
 
@@ -107,10 +107,10 @@ ALGORITHMS: Mapping[str, Algorithm] = {
 AUTO = "auto"
 
 LIMITS = Algorithm("limits", limits.maintain)
-"""What hyper-nodes with limit relations get, whatever is asked for."""
+"""The algorithm of hyper-nodes with limit relations, whatever is requested."""
 LIMITS_ANEW = Algorithm("recompute", limits.recompute)
 BY_RULES = {name: replace(algorithm, modular=None) for name, algorithm in ALGORITHMS.items() if name != "exact"}
-"""The same where rules have taken the place of modules."""
+"""The same algorithms, for hyper-nodes where rules have replaced modules."""
 
 
 STRATEGIES = ("counters", "hyper-node")
@@ -137,7 +137,7 @@ class Choice:
                 raise UsageError(Diagnostic("E0905", f"unknown algorithm {name}", help=help))
 
     def named(self, node: HyperNode) -> str:
-        """The chosen algorithm of a hyper-node."""
+        """The algorithm chosen for a hyper-node."""
         if not self.of_predicate:
             return self.default
         asked = [self.of_predicate[p] for p in node.predicates if p in self.of_predicate]
@@ -145,7 +145,7 @@ class Choice:
 
 
 def refuse_recursion(node: HyperNode) -> None:
-    """Counting alone cannot tell a fact that supports itself from one that has support."""
+    """Counting alone cannot distinguish a fact that only supports itself from one with real support."""
     if node.is_recursive:
         listed = ", ".join(node.predicates)
         raise UsageError(
@@ -171,7 +171,7 @@ def refuse_ranks(node: HyperNode) -> None:
 
 
 def refuse_company(node: HyperNode) -> None:
-    """Only a module that has a hyper-node to itself can say what exactly a change does."""
+    """Only a module that serves a hyper-node alone can determine the exact effect of a change."""
     listed = ", ".join(node.predicates)
     span = node.recursive[0].span if node.recursive else None
     raise UsageError(

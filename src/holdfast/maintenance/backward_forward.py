@@ -1,14 +1,14 @@
 """B/F and B/F^c: before a fact is deleted, look backwards for another proof of it (optimised-maintenance,
 Algorithm 3, set at a time as ALGORITHMS.md restates it).
 
-C are the facts checked, P those proved, Y those proved before they were checked.  B/F^c sees by the counter Cn
-whether a fact has a nonrecursive derivation; B/F looks for one.  Recursive derivations are never counted.
+C are the facts checked, P those proved, Y those proved before they were checked.  B/F^c reads from the counter Cn
+whether a fact has a nonrecursive derivation; B/F searches for one.  Recursive derivations are never counted.
 
-B/F^c-Mod is the same with modules, which the paper on these leaves open.  A module takes part in three places.  What
-may lose a derivation by a deleted fact is what Del says, all of it at once.  CHECK goes from a fact to the external
-facts that its derivations by the module may use, and on from these.  SATURATE proves what follows from proved
-external facts; since a module answers that for any goals, what it proves need not wait in Y.  Here Cr is kept for the
-rules of the generic module, at no cost: their instances are met anyway.
+B/F^c-Mod is the same with modules, which the paper on modules leaves open.  A module takes part in three places.  Its
+Del returns at once all facts that may lose a derivation by a deleted fact.  CHECK goes from a fact to the external
+facts that its derivations by the module may use, and on from these.  SATURATE proves what follows from proved external
+facts; since a module answers that for any goals, what it proves need not wait in Y.  Cr is kept for the rules of the
+generic module, at no cost: their instances are visited anyway.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _FIRST = 32  # instances of each rule that CHECK looks at first, to prove a fact
 _GROWTH = 8
 
 Proves = Callable[[Stratum, Facts], Facts]
-"""Those of some facts that have a nonrecursive derivation or are explicit."""
+"""Selects the facts that have a nonrecursive derivation or are explicit."""
 
 
 def maintain(s: Stratum) -> None:
@@ -58,9 +58,9 @@ def _proved_backwards(s: Stratum, facts: Facts) -> Facts:
 
 
 def _delete(s: Stratum, N: Facts, proves: Proves) -> None:
-    """DELETEUNPROVED: what is left without a proof goes, and then what followed from it is looked at."""
+    """DELETEUNPROVED: delete the facts without a proof, and then check what followed from them."""
     I, D, A, P = s.I, s.D, s.A, s.backend.proved
-    if not s.kept.recursive and not s.served:  # nothing for CHECK and SATURATE to go through
+    if not s.kept.recursive and not s.served:  # nothing to do for CHECK and SATURATE
         Δ = (S := N - D) - proves(s, S)
         s.delete(Δ)
         return
@@ -81,14 +81,14 @@ def _delete(s: Stratum, N: Facts, proves: Proves) -> None:
 
 
 def check(s: Stratum, S: Facts, proves: Proves) -> None:
-    """CHECK: all that could support S, backwards, until it is proved or there is nothing left to look at.
+    """CHECK: everything that could support S, backwards, until it is proved or nothing is left to check.
 
-    The printed procedure goes into the depth and stops expanding a fact the moment it is proved.  Set at a time, each
-    waiting fact is given some instances, and ever more as long as it is neither proved nor has no more.  To begin with
-    one and to double is up to four times slower: what it saves of a rule's instances it spends on rounds.
+    The printed procedure works depth first and stops expanding a fact the moment it is proved.  Set at a time, each
+    waiting fact gets some instances, and more and more of them until it is proved or has no more.  Beginning with one
+    instance and doubling is up to four times slower: it spends on rounds what it saves on a rule's instances.
     """
     C, P, Y = s.backend.checked, s.backend.proved, s.backend.delayed
-    W, waiting = S - C, dict[int, Facts]()  # waiting: by the number of instances that are due next
+    W, waiting = S - C, dict[int, Facts]()  # waiting: by the number of instances to look at next
     while W or waiting:
         if W:
             C |= W  # line 78
@@ -100,13 +100,13 @@ def check(s: Stratum, S: Facts, proves: Proves) -> None:
         if left := goals - exhausted:
             more = _GROWTH * most
             waiting[more] = waiting[more] | left if more in waiting else left
-        if most == _FIRST:  # a module tells all at once
+        if most == _FIRST:  # a module returns all at once
             supports = reduce(or_, (module.supports(s.I - (s.D - s.A), goals) for module in s.served), supports)
         W = supports - C  # lines 71 and 76
 
 
 def saturate(s: Stratum, N: Facts) -> None:
-    """SATURATE: what follows from proved facts is proved, and waits in Y if it was not asked for yet."""
+    """SATURATE: what follows from proved facts is proved, and waits in Y if it has not been checked yet."""
     I, D, A, C, P, Y = s.I, s.D, s.A, s.backend.checked, s.backend.proved, s.backend.delayed
     while True:
         Δ = (N & C) - P  # line 82
@@ -122,6 +122,6 @@ def saturate(s: Stratum, N: Facts) -> None:
 
 
 def by_modules(s: Stratum, goals: Facts) -> Facts:
-    """Goals that follow from proved external facts by what modules serve."""
+    """Goals that modules derive from proved external facts."""
     proved = s.of_node(s.backend.proved)
     return reduce(or_, (module.among(module.external(proved), goals) for module in s.served))

@@ -1,7 +1,7 @@
-"""No update is much dearer than starting over: what evaluating a hyper-node anew would take, and when to give up.
+"""Bounds the cost of an update: it is abandoned when evaluating the hyper-node from scratch would be cheaper.
 
-A full evaluation looks at every rule instance once.  How many there are is known after each update: those before it,
-less those it deleted, plus those it inserted; so is the time that an evaluation would take.  An algorithm that spends
+A full evaluation looks at every rule instance once.  Their number is known after each update: the instances before it,
+minus those it deleted, plus those it inserted; so is the time that an evaluation would take.  An algorithm that spends
 more is abandoned, and the hyper-node is recomputed.
 """
 
@@ -14,14 +14,14 @@ from holdfast.maintenance.stratum import Figures
 from holdfast.maintenance.watch import Stopwatch, Watch
 from holdfast.quick_dataclass import dataclass
 
-_SLACK = 0.05  # seconds that are not worth a change of mind
-_SHARE = 0.9  # of the seconds that starting over takes: with as many again the update costs less than twice as much
-_COMPARING = 1.2  # times an evaluation: starting over also compares the facts with those that were there
-_FEW, _SECONDS = 10_000, 2e-7  # so few instances do not show what one takes; then it is this
+_SLACK = 0.05  # seconds; less is not worth abandoning an update
+_SHARE = 0.9  # of the seconds of an evaluation: an abandoned update then takes less than twice as long as that
+_COMPARING = 1.2  # times an evaluation: recomputing also compares the new facts with the old ones
+_FEW, _SECONDS = 10_000, 2e-7  # fewer instances do not show the cost of one; then assume this
 
 
 class AbandonedError(Exception):
-    """An update of a hyper-node has become dearer than evaluating it anew."""
+    """An update of a hyper-node has become more expensive than evaluating it from scratch."""
 
     def __init__(self, figures: Figures, seconds: float, full: FullCost) -> None:
         looked = f"{figures.instances:,} instances and {seconds:.2f} s"
@@ -31,19 +31,19 @@ class AbandonedError(Exception):
 
 @dataclass(frozen=True)
 class FullCost:
-    """What evaluating a hyper-node from scratch takes: rule instances, and seconds of work."""
+    """The cost of evaluating a hyper-node from scratch: rule instances, and seconds of work."""
 
     instances: float
     seconds: float
-    facts: float = 0.0  # that its rules read and derive; known where the cost goes by these
+    facts: float = 0.0  # facts that its rules read and derive; only set where the cost is proportional to them
 
     def for_facts(self, facts: float) -> FullCost:
-        """Of so many facts, each of which takes as long as before."""
+        """The cost with this number of facts, each of which takes as long as before."""
         share = facts / self.facts if self.facts else 1.0
         return FullCost(self.instances * share, self.seconds * share, facts)
 
     def after(self, figures: Figures) -> FullCost:
-        """After an update, or during one: what is met from then on."""
+        """The cost after an update, or during one."""
         instances = max(0.0, self.instances + figures.insertion - figures.deletion)
         if self.instances < _FEW:
             return FullCost(instances, self.seconds + _SECONDS * max(0.0, instances - self.instances))
@@ -57,53 +57,53 @@ class FullCosts:
         self._known: dict[tuple[str, ...], FullCost] = {}
 
     def entries(self) -> Mapping[tuple[str, ...], FullCost]:
-        """All that is known, to come back to."""
+        """A copy of all known costs, for `restore`."""
         return dict(self._known)
 
     def restore(self, entries: Mapping[tuple[str, ...], FullCost]) -> None:
-        """Come back to what was known."""
+        """Restore the costs that `entries` returned."""
         self._known = dict(entries)
 
     def forget(self) -> None:
-        """Nothing is known of any hyper-node."""
+        """Forget the costs of all hyper-nodes."""
         self._known = {}
 
     def materialised(self, nodes: Iterable[tuple[tuple[str, ...], NodeFigures]]) -> None:
-        """Hyper-nodes were evaluated."""
+        """Record the evaluation of hyper-nodes."""
         self._known |= {name: FullCost(found.instances, _COMPARING * found.work) for name, found in nodes}
 
     def taken(self, predicates: tuple[str, ...]) -> float:
-        """The seconds of a hyper-node, which are not known from now on: it is evaluated in another way."""
+        """The seconds of a hyper-node; forgets them, since it will be evaluated in another way."""
         known = self._known.pop(predicates, None)
         return 0.0 if known is None else known.seconds
 
     def by_facts(self, predicates: tuple[str, ...], facts: float) -> None:
-        """What a hyper-node takes goes by the facts that it reads and derives, which are so many.
+        """Make the cost of a hyper-node proportional to the facts that it reads and derives, now this number.
 
-        In a recursion through min or max an instance may be met more than once, so that updates do not tell.
+        In a recursion through min or max an instance may be visited more than once, so updates do not show the cost.
         """
         if (known := self._known.get(predicates)) is not None:
             self._known[predicates] = FullCost(known.instances, known.seconds, facts)
 
     def maintained(self, predicates: tuple[str, ...], figures: Figures) -> None:
-        """A hyper-node was brought up to date, perhaps from scratch."""
+        """Record that a hyper-node was brought up to date, perhaps from scratch."""
         if figures.is_anew:
             self._known[predicates] = FullCost(figures.insertion, figures.work - figures.work_abandoned)
         elif (known := self._known.get(predicates)) is not None:
             self._known[predicates] = known.after(figures)
 
     def of(self, predicates: tuple[str, ...]) -> FullCost | None:
-        """What starting over takes, if that is known."""
+        """The cost of evaluating a hyper-node from scratch, if known."""
         return self._known.get(predicates)
 
 
 class Budget:
-    """What one hyper-node may cost during one update, as a context: inside it, `watch` looks at this often."""
+    """A context that limits the cost of one hyper-node during one update; inside it, `watch` calls `check` often."""
 
     def __init__(self, full: FullCost, figures: Figures, watch: Watch, *, in_jobs: bool = False) -> None:
-        """If the backend works `in_jobs`, whose time says little of what they visit, only instances count.
+        """If the backend works `in_jobs`, whose time says little about their work, only instances count.
 
-        A cost that goes by facts is that of the facts after the update.
+        A cost that is proportional to facts is that of the facts after the update.
         """
         self._full, self._figures, self._watch, self._in_jobs = full, figures, watch, in_jobs
 
@@ -115,7 +115,7 @@ class Budget:
         self._watch.budget = None
 
     def check(self) -> None:
-        """Give up if starting over would have been cheaper."""
+        """Raise if evaluating from scratch would have been cheaper."""
         seconds = self._stopwatch.work
         if seconds <= _SLACK and not self._in_jobs:
             return

@@ -40,6 +40,7 @@ _WASTEFUL = 0.5  # of what was overdeleted came back: looking for proofs first m
 _HOPELESS = 0.98  # nearly all came back: looking for proofs first is nearly always cheaper
 _CHEAP = 0.02  # seconds an update; a try that turns out badly then does not hurt
 _HARDLY = 0.002  # seconds that are not worth starting over
+_WORTH = 0.05  # seconds that are not worth doing without DRed^v, which keeps most of what is there
 _CERTAIN = 0.8  # of the seconds: what starting over takes is known, what DRed^w takes is guessed
 _MANY_GONE = 10_000  # facts, from which on it is worth a thought whether to recompute
 _MANY = 64  # facts overdeleted, below which nothing is worth a thought
@@ -124,7 +125,7 @@ class Chooser:
         choice = request.choice
         name, why = choice.named(plan.node), "chosen by the caller"
         if plan.node.limits:
-            return (LIMITS_ANEW, why) if name == RECOMPUTE else (LIMITS, "min or max in its heads")
+            return (LIMITS_ANEW, why) if name == RECOMPUTE else self._limited(plan, request)
         if any(rule.limit is not None for rule in plan.removed.rules):
             return ALGORITHMS[RECOMPUTE], "min or max in its heads before"
         if plan.removed and choice.strategy == "hyper-node":
@@ -196,6 +197,20 @@ class Chooser:
         if name == DRED:
             return DRED, "recursive, and no fact was kept by its rank so far"
         return RANKED, "recursive: only facts without a founded derivation are deleted"
+
+    def _limited(self, plan: NodePlan, request: Request) -> tuple[Algorithm, str]:
+        """DRed^v, unless `auto` expects it to take longer than starting over."""
+        why, full = "min or max in its heads", self.costs.of(plan.node.predicates)
+        if request.choice.named(plan.node) != AUTO or full is None or not plan.node.is_recursive or not request.deleted:
+            return LIMITS, why
+        record = self._records.setdefault(plan.node.predicates, _Record())
+        kind, given = _kind(request.deleted > 0, request.inserted > 0), request.deleted + request.inserted
+        rates, anew = record.rates(LIMITS.name, kind), record.starting_over(kind, given, full.seconds)
+        expected = rates.expected(given)
+        if expected <= _WORTH + _CERTAIN * anew:
+            return LIMITS, why
+        rates.doubt(given)
+        return LIMITS_ANEW, f"{why}; {given:,} changed facts should take {expected:.2f} s, starting over {anew:.2f} s"
 
     def choose(self, node: HyperNode) -> tuple[str, str]:
         """The algorithm's name, and why."""

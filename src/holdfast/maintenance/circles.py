@@ -1,7 +1,7 @@
-"""Recursion through `min` and `max` that has no end: which circle of facts makes a value better each time round.
+"""Recursion through `min` and `max` that does not terminate: finds the cycle of facts that improves a value each time.
 
-A fact that came in one round has a ground among those that came in the round before.  Going back from ground to ground
-for more rounds than there are groups meets a group twice, with a better value the second time.
+A fact added in one round has a premise among those added in the round before.  Going back from premise to premise for
+more rounds than there are groups meets a group twice, with a better value the second time.
 """
 
 from __future__ import annotations
@@ -17,32 +17,32 @@ from holdfast.plans import Planner, Read
 from holdfast.program.model import Rule
 from holdfast.values.dictionary import Codes
 
-_LONGEST = 200  # rounds that are kept to go back through
-_SHOWN = 8  # facts of a circle
+_LONGEST = 200  # rounds that are kept for going back
+_SHOWN = 8  # facts of a cycle
 _FALLS = {"min": "smaller", "max": "larger"}
 _Row = tuple[str, Codes]
-"""A predicate, and one row of it."""
+"""A predicate and one of its rows."""
 
 
 def codes_of(backend: Backend, predicate: str, facts: Facts) -> Codes:
-    """The rows of some facts."""
+    """The rows of some facts of a predicate."""
     rows = backend.rows(predicate, facts)
     return rows if isinstance(rows, np.ndarray) else rows.codes()
 
 
 class History:
-    """The facts that came in the last rounds."""
+    """The facts added in the last rounds."""
 
     def __init__(self, planner: Planner, backend: Backend) -> None:
         self._planner, self._backend, self._limits = planner, backend, planner.node.limits
         self._rounds: deque[Facts] = deque(maxlen=_LONGEST)
 
     def came(self, Δ: Facts) -> None:
-        """They came in one round, after those of all earlier rounds."""
+        """Record the facts added in one round."""
         self._rounds.append(Δ)
 
     def endless(self, J: Facts, rules: Sequence[Rule]) -> EvaluationError:
-        """What to say of the last round, which would not have come if there were an end."""
+        """The error for a recursion that is still adding facts after the last allowed round."""
         first = min(self._rows(self._rounds[-1]), key=self._shown)
         circle = self._circle(first, J, rules)
         first = circle[0] if circle else first
@@ -63,7 +63,7 @@ class History:
         return self._backend.facts({name: np.stack([row for other, row in rows if other == name]) for name in names})
 
     def _circle(self, last: _Row, J: Facts, rules: Sequence[Rule]) -> list[_Row]:
-        """Facts each of which is a ground of the next, and the last one of the first; none if it is too long."""
+        """Facts each of which is a premise of the next, and the last of the first; empty if the cycle is too long."""
         chain, met = [last], {self._shown(last): 0}
         for Δ in list(self._rounds)[-2::-1]:
             ground = self._ground(chain[-1], self._rows(Δ), J, rules)
@@ -78,7 +78,7 @@ class History:
         return []
 
     def _ground(self, fact: _Row, among: Sequence[_Row], J: Facts, rules: Sequence[Rule]) -> _Row | None:
-        """One of some facts that derives another, found by halves; rules with two values may have none by now."""
+        """A fact among these that derives another, by bisection; None is possible where rules read two values."""
         wanted = self._facts([fact])
         if not self._derives(among, wanted, J, rules):
             return None
@@ -93,7 +93,7 @@ class History:
         return bool(self._backend.apply(self._planner.recursive(Δ.sizes(), rules), sources).support() & wanted)
 
     def _shown(self, fact: _Row) -> str:
-        """The fact's group."""
+        """The fact's group as text."""
         name, row = fact
         relation, column = self._backend.relations[name], self._limits[name].column
         [values] = self._backend.dictionary.decode_rows(row[np.newaxis], relation.types)

@@ -1,8 +1,8 @@
 """The commit: the computed result becomes the state, in steps that are not interrupted.
 
 Signals wait meanwhile (`interrupts.py`), and so do threads that are about to read the last version.  No step has a
-checkpoint or a limit.  If a lack of memory or an exception from another thread nevertheless interrupts a step, the
-step is repeated: each step is idempotent.  If the backend cannot repeat it, the knowledge base refuses all later calls.
+checkpoint or a limit.  If a lack of memory or an exception from another thread nevertheless interrupts a step, the step
+is repeated: each step is idempotent.  If the backend cannot repeat it, the knowledge base refuses all later calls.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from holdfast.exclusive import InterruptedCommitError
 from holdfast.interrupts import shielded
 
 CommitStep: TypeAlias = Callable[[], None]
-"""May be done again, also when it was done in part."""
+"""May be repeated, even after it was done in part."""
 
 
 def commit(backend: Backend, steps: Sequence[CommitStep]) -> None:
-    """Do all steps; what cuts one short is raised when all are done."""
+    """Run all steps; an exception that interrupts one is raised after the last step."""
     cut: BaseException | None = None
     with shielded(), committing(backend):
         for step in steps:

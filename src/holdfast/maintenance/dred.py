@@ -11,13 +11,13 @@ from holdfast.maintenance.stratum import Stratum
 
 
 def maintain(s: Stratum) -> None:
-    """Bring one hyper-node up to date; the counters are not."""
+    """Bring one hyper-node up to date, but not its counters."""
     overdelete(s)  # line 3
     insert(s, rederive(s))  # lines 4 and 5
 
 
 def first_deletions(s: Stratum) -> Facts:
-    """Line 8: N := (E- ∩ O) ∪ Π[I : D\\A, A\\D], and what removed rules derived."""
+    """Line 8: N := (E- ∩ O) ∪ Π[I : D\\A, A\\D], and the heads of removed rules."""
     I = s.I
     bags = [s.lost_heads(s.kept.rules, I)]
     if s.kept.aggregates:
@@ -31,7 +31,7 @@ def first_deletions(s: Stratum) -> Facts:
 
 
 def overdelete(s: Stratum) -> None:
-    """Everything that has a derivation from something deleted."""
+    """OVERDELETE: everything that has a derivation from a deleted fact."""
     I, D, A = s.I, s.D, s.A
     N = first_deletions(s)  # line 8
     while Δ := N - D:  # lines 9 to 11

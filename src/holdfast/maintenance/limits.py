@@ -23,15 +23,16 @@ import numpy as np
 
 from holdfast.backends.abilities import Ranking
 from holdfast.backends.limits import OfferGroups, groups_of
-from holdfast.backends.protocol import Backend, Facts
+from holdfast.backends.protocol import Backend, Facts, KeptFacts
 from holdfast.errors import Diagnostic, EvaluationError
 from holdfast.maintenance.circles import History, codes_of
+from holdfast.maintenance.recompute import scratch_for
 from holdfast.maintenance.seminaive import NodeFigures, reached
 from holdfast.maintenance.stratum import Figures, Stratum
 from holdfast.maintenance.watch import Stopwatch, Watch
-from holdfast.plans import Planner, Read
+from holdfast.plans import AggregatePlan, Planner, Read
 from holdfast.program.limits import Regime, regime
-from holdfast.program.model import HyperNode, Limit, Rule
+from holdfast.program.model import AggregateRule, HyperNode, Limit, Rule
 from holdfast.program.show import shown_names
 from holdfast.values.model import Type
 
@@ -92,7 +93,16 @@ class Improvement:
         J, plans = self._J(), self._planner.recursive(Δ.sizes(), rules)
         offers, count = self.groups.offers(plans, {Read.ALL: J, Read.OLD: J - Δ, Read.DELTA: Δ, Read.ABSENT: J}, J)
         self._figures.insertion += count
-        return offers
+        return offers | self._sums(Δ, J) if self._planner.node.sums else offers
+
+    def _sums(self, Δ: Facts, J: Facts) -> Facts:
+        """The sums and counts of the groups that a new fact belongs to."""
+        touched = [rule for rule in self._planner.node.sums if Δ.sizes().get(rule.source)]
+        for rule in touched:
+            _refuse_negative(rule, Δ, self._backend)
+        bag = self._backend.apply([AggregatePlan(rule) for rule in touched], {Read.ALL: J, Read.DELTA: Δ})
+        self._figures.insertion += len(bag)
+        return bag.support()
 
     def _look_for_circles(self, Δ: Facts) -> None:
         """A proof that is longer than there are groups improves some group by itself, and so for ever."""
@@ -113,6 +123,17 @@ def _refuse_nan(predicate: str, Δ: Facts, backend: Backend, node: HyperNode) ->
         message = f"rule {rule.name} has no value for some facts: NaN has no place in a recursion through min or max"
         help = "exclude such facts with a comparison before the value is computed, or correct the data"
         raise EvaluationError(Diagnostic("E0701", message, rule.span, help=help))
+
+
+def _refuse_negative(rule: AggregateRule, Δ: Facts, backend: Backend) -> None:
+    """With a number below 0 a sum could fall again, after something was derived from it."""
+    if rule.target is None or backend.relations[rule.source].types[rule.target] is not Type.NUMBER:
+        return
+    if (codes_of(backend, rule.source, Δ)[:, rule.target] < 0).any():
+        message = "a sum that is part of a recursion has a number below 0 to add, and might fall again"
+        note = "what was derived from the larger sum would have to go; nothing has changed"
+        help = "exclude negative numbers by a comparison in the rule, n >= 0, or correct the facts"
+        raise EvaluationError(Diagnostic("E0705", message, rule.span, notes=(note,), help=help))
 
 
 # --- from scratch ------------------------------------------------------------------------------------
@@ -144,26 +165,38 @@ def materialise(planner: Planner, backend: Backend, watch: Watch, wanted: Mappin
 def recompute(s: Stratum) -> None:
     """The hyper-node's new facts from scratch, then the difference to the old."""
     s.watch.budget = None  # which is what this takes
-    I, D, A, new = s.I, s.D, s.A, s.backend.proved
-    J = s.backend.elsewhere(s.O, new, (I - D) | A)
+    I, D, A, known = s.I, s.D, s.A, _regime_of(s.planner)
+    explicit, scratch = (s.of_node(s.E) - s.E_minus) | s.E_plus, scratch_for(s)
+    if scratch is None:
+        new = s.backend.proved
+        J = s.backend.elsewhere(s.O, new, (I - D) | A)
+        _evaluate(s, (s.planner, s.backend), (new, J, explicit), known)
+        found = s.of_node(new).snapshot()
+        new.clear()
+    else:
+        beside, J = Planner(s.node, scratch.backend.statistics), scratch.reads((I - D) | A)
+        facts = scratch.backend.materialisation, J, scratch.facts(explicit)
+        _evaluate(s, (beside, scratch.backend), facts, known)
+        found = scratch.bring_over()
+    s.figures.is_anew, s.is_ranked = True, _ranks(s.planner, s.backend, known) is not None
+    D |= s.of_node(I) - found
+    A |= found - I
+
+
+def _evaluate(s: Stratum, where: tuple[Planner, Backend], facts: tuple[KeptFacts, Facts, Facts], known: Regime) -> None:
+    """All that follows, into the first of some `facts`, a part of what the second shows; the third are explicit."""
+    (planner, backend), (new, J, explicit) = where, facts
 
     def replace(rivals: Facts, Δ: Facts) -> None:
         nonlocal new
         new -= rivals
         new |= Δ
 
-    known = _regime_of(s.planner)
-    improvement = Improvement(s.planner, s.backend, s.watch, known, lambda: J, replace, s.figures, none_yet=True)
-    plans = s.planner.whole(s.node.nonrecursive)
+    improvement = Improvement(planner, backend, s.watch, known, lambda: J, replace, s.figures, none_yet=True)
+    plans = planner.whole(s.node.nonrecursive)
     N, instances = improvement.groups.offers(plans, {Read.ALL: J, Read.ABSENT: J}, J)
     s.count(instances, "insertion")
-    explicit = (s.of_node(s.E) - s.E_minus) | s.E_plus
     improvement.run(explicit | N, s.node.recursive)
-    s.figures.is_anew, s.is_ranked = True, _ranks(s.planner, s.backend, known) is not None
-    old, found = s.of_node(I), s.of_node(new).snapshot()
-    D |= old - found
-    A |= found - I
-    new.clear()
 
 
 def _regime_of(planner: Planner) -> Regime:
@@ -187,6 +220,10 @@ def are_ranked(planner: Planner) -> bool:
 
 def maintain(s: Stratum) -> None:
     """DRed^v: bring one hyper-node up to date."""
+    if s.node.sums:
+        s.figures.why = f"recomputed, since a {s.node.sums[0].function} is part of its recursion"
+        recompute(s)
+        return
     if _means_other(s):
         s.figures.why = "recomputed, since they were not there before"
         recompute(s)
@@ -200,7 +237,7 @@ def maintain(s: Stratum) -> None:
         recompute(s)
         return
     groups = groups_of(s.planner, s.backend)
-    overdelete(s, N, known)
+    overdelete(s, N, known, groups)
     insert(s, rederive(s, groups))
 
 
@@ -218,7 +255,7 @@ def first_deletions(s: Stratum) -> Facts:
     return reduce(or_, (bag.support() for bag in bags), s.E_minus).snapshot()
 
 
-def overdelete(s: Stratum, N: Facts, known: Regime) -> None:
+def overdelete(s: Stratum, N: Facts, known: Regime, groups: OfferGroups) -> None:
     """Tight facts that lost an instance and are not proved by facts on a better level, and what follows from them."""
     I, D, A = s.I, s.D, s.A
     below, plans = known.below, s.planner.limits
@@ -227,8 +264,9 @@ def overdelete(s: Stratum, N: Facts, known: Regime) -> None:
     rules = tuple(proving)
     ranks = _ranks(s.planner, s.backend, known) if s.is_ranked and not known.climbs else None
     while Δ := _unfounded(s, (N & I) - D, rules, ranks):
-        instances = s.recursive_heads(s.kept.recursive, I - (D - A), I | A, Δ)
-        N = instances.support()
+        Ip, forward = I - (D - A), s.planner.recursive(Δ.sizes(), s.kept.recursive)
+        N, count = groups.tight(forward, {Read.ALL: Ip, Read.OLD: Ip - Δ, Read.DELTA: Δ, Read.ABSENT: I | A})
+        s.count(count)
         s.delete(Δ)
 
 
@@ -283,6 +321,7 @@ def insert(s: Stratum, R: Facts) -> None:
         bags.append(s.instances(s.added.rules, now()))
     N = reduce(or_, (bag.support() for bag in bags), R | s.E_plus).snapshot()
     improvement = Improvement(s.planner, s.backend, s.watch, known, now, replace, s.figures, ranked=s.is_ranked)
+    improvement.groups.before(s.of_node(D))
     improvement.run(N, (*s.kept.recursive, *s.added.recursive))
     s.is_ranked = s.is_ranked and known.levelled
     s.figures.rederived += len((D & A).of(s.O))

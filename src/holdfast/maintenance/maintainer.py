@@ -7,7 +7,6 @@ from typing import TypeVar
 
 from holdfast.backends.abilities import housekeeping, virtual_relations
 from holdfast.backends.protocol import Backend
-from holdfast.maintenance import limits
 from holdfast.maintenance.agenda import Agenda
 from holdfast.maintenance.algorithms import Choice
 from holdfast.maintenance.choose import Chooser
@@ -17,10 +16,10 @@ from holdfast.maintenance.marking import Marking
 from holdfast.maintenance.modular import TooManyForModulesError
 from holdfast.maintenance.module_adapter import States
 from holdfast.maintenance.node_plans import NodePlan, changed_plans, node_plans, plans_after_edit
-from holdfast.maintenance.opened import note_rules
+from holdfast.maintenance.opened import note_evaluation
 from holdfast.maintenance.seminaive import NodeFigures
 from holdfast.maintenance.transaction import Outcome, Transactions
-from holdfast.maintenance.walk import Walk, explicit_change, facts_around
+from holdfast.maintenance.walk import Walk, explicit_change
 from holdfast.maintenance.watch import Watch
 from holdfast.maintenance.windows import Move
 from holdfast.modules import Module
@@ -46,15 +45,8 @@ class Maintainer:
         self.chooser, self.ledger = Chooser(), Ledger(backend)
         self.transactions = Transactions(backend, self.states, self.ledger, self.chooser.costs)
         self.nodes: Sequence[NodePlan] = node_plans(program, backend.statistics, modules)  # in topological order
-        self.ledger.lose_all(name for plan in self.nodes if plan.node.limits for name in plan.predicates)
         self._agenda = Agenda(self.nodes)
-        if len(figures) == len(program.nodes):
-            self.chooser.costs.materialised(zip((node.predicates for node in program.nodes), figures, strict=True))
-        for plan in self.nodes:  # evaluation has set the ranks, where no module took part
-            self.ledger.note_ranks(plan, right=not plan.allotment.services and limits.are_ranked(plan.planner))
-            if plan.node.limits:
-                self.chooser.costs.by_facts(plan.node.predicates, facts_around(plan))
-        note_rules(self)
+        note_evaluation(self, figures)
         self.marking: Marking | None = None  # if the next update may be looked at
 
     def counted(self) -> None:

@@ -1,19 +1,19 @@
-"""Marking: while an update is processed, look at the next one, and keep what is met for it (bf-with-marking,
+"""Marking: while processing an update, look ahead to the next one and keep what it will need (bf-with-marking,
 Algorithm 1).
 
-A fact that the next update deletes is *marked*.  An instance that is met with a marked fact in its body marks its head
-(lines 12 and 29), and the next update begins with the marked heads instead of looking for them (line 32).  In sets
-that saves something only where *all* instances of a marked fact are known: it is *covered*, and needs no join in the
-next update's first step.  And since a join takes as long for one fact as for ten, it saves time only where the whole
-step of some rules falls away.  Of rules that read nothing of their head's own hyper-node two kinds are covered:
+A fact that the next update deletes is *marked*.  An instance with a marked fact in its body marks its head (lines 12
+and 29), and the next update begins with the marked heads instead of searching for them (line 32).  Set at a time, that
+only saves work where *all* instances of a marked fact are known: such a fact is *covered*, and needs no join in the
+next update's first step.  And since a join takes as long for one fact as for ten, it only saves time where the whole
+step of some rules is skipped.  Among the rules that read nothing of their head's own hyper-node, two kinds are covered:
 
-- copying rules, `p(x, y) :- q(x, y).`: a fact has one instance, which was met when the fact came and is linked to it
-  since (`links.py`); the paper's program for P_seq does so by a logic variable that both facts share;
-- others, if all marked facts that they read came with the current update: all their instances were met just now.
+- copying rules, `p(x, y) :- q(x, y).`: a fact has one instance, which is linked to it from the moment the fact is added
+  (`links.py`); the paper's program for P_seq does so by a logic variable that both facts share;
+- others, if all marked facts that they read were added by the current update: all their instances were just visited.
 
-Marks are hints.  What was kept is used only if every covered fact does go, in the very next update, under the same
-rules; it is then exactly what the first step would have found.  So facts that are explicit and derived, negation,
-aggregates, rule changes and a next update that never comes need no further care.
+Marks are hints.  They are used only if every covered fact is in fact deleted, in the very next update, under the same
+rules; they are then exactly what the first step would have found.  So facts that are both explicit and derived,
+negation, aggregates, rule changes and a next update that never comes need no special treatment.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from holdfast.quick_dataclass import dataclass
 
 @dataclass(frozen=True)
 class Marks:
-    """How many facts were marked, explicit and implicit ones, and the instances that need not be met again."""
+    """The numbers of marked facts, explicit and implicit, and of instances that need not be visited again."""
 
     explicit: int = 0
     implicit: int = 0
@@ -56,17 +56,19 @@ class Copying:
 
 @dataclass(frozen=True)
 class Covered:
-    """Facts all of whose instances by some rules of one hyper-node are known, and those instances."""
+    """Facts whose instances by some rules of one hyper-node are all known, and those instances."""
 
     facts: Facts
     rules: Sequence[Rule]
     instances: SummableBag
-    copying: Copying | None = None  # if there is one rule, and it copies
+    copying: Copying | None = None  # if there is a single rule, and it copies
 
 
 class Coverable:
-    """The rules of a hyper-node that read nothing of it and may meet marked facts: copying ones, and others with what
-    they read.  Where rules that take the same step beside them read the same facts, that step stays."""
+    """The rules of a hyper-node that read nothing of it and may read marked facts: copying rules and others.
+
+    If a rule in `beside`, which takes part in the same step, reads the same facts, the step stays.
+    """
 
     def __init__(
         self, node: HyperNode, rules: Sequence[Rule], beside: Sequence[Rule], certain: Callable[[str], bool]
@@ -104,30 +106,30 @@ def derived(program: Program) -> set[str]:
 
 @dataclass
 class Marking:
-    """What is known of the next update.  `look` gives what it deletes, if it is there by now; it never waits."""
+    """The known deletions of the next update.  `look` returns them if they are available; it never waits."""
 
     look: Callable[[], Facts | None]
     links: Links
-    derived: Collection[str]  # predicates that head rules; only facts of others go for certain when they are deleted
+    derived: Collection[str]  # predicates that head rules; only facts of others are certain to go when deleted
 
     def __post_init__(self) -> None:
         self._marked: Facts | None = None
         self._explicit = self._implicit = self._saved = 0
-        self._met: dict[tuple[str, ...], list[Covered]] = {}  # during this update, for the next
-        self._known: dict[tuple[str, ...], list[Covered]] = {}  # by the last update, for this one
-        self._valid: object = None  # the state of which `_known` speaks
+        self._met: dict[tuple[str, ...], list[Covered]] = {}  # found during this update, for the next
+        self._known: dict[tuple[str, ...], list[Covered]] = {}  # found by the last update, for this one
+        self._valid: object = None  # the state that `_known` refers to
         self._coverable: dict[tuple[tuple[str, ...], bool, bool], Coverable] = {}
-        self._vain: dict[tuple[str, ...], int] = {}  # updates since something was covered in a hyper-node
+        self._vain: dict[tuple[str, ...], int] = {}  # updates since the last cover in a hyper-node
         self._uncovered: dict[tuple[int, frozenset[int]], tuple[Rule, ...]] = {}
 
     def begin(self, state: object) -> None:
-        """Line 33: what was the next update is the current one."""
+        """Line 33: the next update becomes the current one."""
         self._known = self._met if state == self._valid else {}
         self._marked, self._met = None, {}
         self._explicit = self._implicit = self._saved = 0
 
     def end(self, state: object) -> None:
-        """The update is the new state."""
+        """Record the state after the update."""
         self._valid = state
 
     def forget(self) -> None:
@@ -135,7 +137,7 @@ class Marking:
         self._met, self._valid = {}, None
 
     def rules_changed(self, program: Program) -> None:
-        """There is another program: what was met was met by other rules, and rows may be others'."""
+        """Forget everything found under the old program: rules have changed, and row ids may have been reused."""
         self.derived = derived(program)
         self.forget()
         self.links.clear()
@@ -153,7 +155,7 @@ class Marking:
         return self._marked
 
     def cover(self, s: Stratum, covered: Covered, *, passes_on: bool) -> None:
-        """Lines 12 and 29: heads of instances with a marked fact are marked; DRed uses them to mark others."""
+        """Lines 12 and 29: mark the heads of instances with a marked fact; DRed uses them to mark others."""
         heads = covered.instances.support()
         self._implicit += len(covered.instances if covered.copying and covered.copying.tells_apart else heads)
         self._met.setdefault(s.O, []).append(covered)
@@ -162,14 +164,14 @@ class Marking:
             self._marked = self._marked | heads
 
     def covered(self, s: Stratum) -> list[Covered]:
-        """Line 32: what the last update met for this one, if all it speaks of goes."""
+        """Line 32: what the last update found for this one, if all facts it covers are deleted."""
         return [known for known in self._known.get(s.O, ()) if not known.facts - (s.D - s.A)]
 
     def concerns(self, node: HyperNode, rules: Sequence[Rule], beside: Sequence[Rule], *, passes_on: bool) -> bool:
         """Whether marks can be used or made in a hyper-node, by its rules that read nothing of it.
 
-        Where nothing has been covered for long, there is another try with every update whose number since is a power
-        of two: a stream to which marks are of no use spends next to nothing on them.
+        After many updates without any cover, only every update whose number since then is a power of two tries again: a
+        stream that does not profit from marks spends next to nothing on them.
         """
         if not self.coverable(node, rules, beside, passes_on=passes_on):
             return False  # then nothing is known either
@@ -181,7 +183,7 @@ class Marking:
     def coverable(
         self, node: HyperNode, rules: Sequence[Rule], beside: Sequence[Rule], *, passes_on: bool
     ) -> Coverable:
-        """The rules that may meet marked facts: explicit ones, or any; sorted once."""
+        """The rules that may read marked facts (explicit ones, or any); computed once."""
         place = node.predicates, passes_on, bool(beside)
         found = self._coverable.get(place)
         if found is None:
@@ -190,7 +192,7 @@ class Marking:
         return found
 
     def uncovered(self, rules: tuple[Rule, ...], covered: Sequence[Covered]) -> tuple[Rule, ...]:
-        """Rules, which stay for as long as the program, without those that are covered; the same tuple each time."""
+        """The rules without the covered ones; the same tuple each time, as rules stay while the program does."""
         own = frozenset(id(rule) for known in covered for rule in known.rules)
         found = self._uncovered.get((id(rules), own))
         if found is None:
@@ -198,32 +200,32 @@ class Marking:
         return found
 
     def saves(self, instances: int) -> None:
-        """So many instances were not looked for again."""
+        """Count instances that need not be searched for again."""
         self._saved += instances
 
 
 @dataclass
 class MarkedStratum(Stratum):
-    """A hyper-node whose first steps use and make marks; the algorithms are the same."""
+    """A hyper-node whose first steps use and make marks; the algorithms stay the same."""
 
     marking: Marking = field(kw_only=True)
     passes_on: bool = field(kw_only=True)
-    beside: Sequence[Rule] = field(kw_only=True)  # the rules whose first deletions are the same step as the others'
+    beside: Sequence[Rule] = field(kw_only=True)  # the rules whose first deletions happen in the same step
     underived: Facts | None = None  # marked facts that are known to have no derivation left
 
     def derived_goals(self, rules: Iterable[Rule], Ip: Facts, In: Facts, goals: Facts) -> Bag:
-        """Rules run backwards; not for facts whose only derivation was marked and is gone."""
+        """Rules run backwards, but not for facts whose only derivation was marked and is gone."""
         if self.underived is not None:
             goals = goals - self.underived
         return Stratum.derived_goals(self, rules, Ip, In, goals)
 
     def supporting(self, rules: Iterable[Rule], goals: Facts, most: int) -> tuple[Facts, Facts]:
-        """Line 20, after a look."""
+        """Line 20, after looking for the next update."""
         self.marking.marked()
         return Stratum.supporting(self, rules, goals, most)
 
     def lost_heads(self, rules: tuple[Rule, ...], I: Facts) -> Bag:
-        """Line 23, less what is known already."""
+        """Line 23, without the instances that are known already."""
         known, bags = self.marking.covered(self), list[Bag]()
         if not known:
             return Stratum.lost_heads(self, rules, I)
@@ -240,12 +242,11 @@ class MarkedStratum(Stratum):
         )
 
     def _changed(self, rules: Sequence[Rule], I: Facts, P: Facts, N: Facts) -> list[Bag]:
-        """Π⟦I : P, N⟧, if there are rules."""
+        """Π⟦I : P, N⟧, or nothing without rules."""
         return [self.delta_heads(rules, I, P, N)] if rules else []
 
     def gained_heads(self, rules: tuple[Rule, ...], J: Facts) -> Bag:
-        """Line 28, by the rules that read nothing of their head's own hyper-node; and what is known of marked facts is
-        kept (line 29)."""
+        """Line 28, by rules that read nothing of their head's own hyper-node; keeps those of marked facts (line 29)."""
         marked, added, removed = self.marking.marked(), self.added_inputs, self.removed_inputs
         coverable = self.marking.coverable(self.node, rules, self.beside, passes_on=self.passes_on)
         copied = self._copied(coverable, marked, J) if coverable.copying else []
@@ -258,7 +259,7 @@ class MarkedStratum(Stratum):
         return _sum([*copied, met, self._without(coverable.others, J, T, added, removed), *rest])
 
     def _copied(self, rules: Coverable, marked: Facts | None, J: Facts) -> list[Bag]:
-        """The instances of copying rules; those of marked facts are known, whenever they were met."""
+        """The instances of copying rules; those of marked facts are known from whenever they were visited."""
         copied = self.delta_heads(rules.copying, J, self.added_inputs, self.removed_inputs)
         self.marking.links.learn(rules.copying, self.added_inputs, copied)
         if marked is None:
@@ -298,4 +299,4 @@ def _sum(bags: Sequence[Bag]) -> Bag:
     return reduce(add, cast("Sequence[SummableBag]", bags))
 
 
-PATIENCE = 8  # updates in which nothing is covered
+PATIENCE = 8  # updates without a cover

@@ -1,38 +1,38 @@
-"""What algorithms took so far, by the size of updates, and what that lets one expect."""
+"""Measured times of algorithms by the size of updates, and estimates from them."""
 
 from __future__ import annotations
 
 from bisect import bisect
 from math import exp, inf, log
 
-_FORGETS = 0.7  # how much of the past remains in an average
-_DOUBTS = 0.9  # each time an estimate keeps an algorithm from being tried, it is believed less
-_LEAST = 1e-6  # seconds: less is not measured
+_FORGETS = 0.7  # the weight of the past in an average
+_DOUBTS = 0.9  # an estimate that keeps an algorithm from being tried shrinks by this factor each time
+_LEAST = 1e-6  # seconds; shorter times are rounded up
 
 
 class Rates:
-    """Seconds that an algorithm took, by the number of changed facts."""
+    """The seconds that an algorithm took, by the number of changed facts."""
 
     def __init__(self) -> None:
         self._known: dict[int, tuple[float, float]] = {}  # by magnitude: facts and seconds, averages of logarithms
-        self._doubts: dict[int, int] = {}  # by magnitude, how often it was not tried
+        self._doubts: dict[int, int] = {}  # by magnitude: how often it was not tried
 
     def took(self, facts: int, seconds: float) -> None:
-        """An update of so many facts took so long."""
+        """Record the time of an update."""
         size, new = _magnitude(facts), (log(max(1, facts)), log(max(_LEAST, seconds)))
         past = self._known.get(size, new)
         self._known[size] = mixed(past[0], new[0]), mixed(past[1], new[1])
         self._doubts.pop(size, None)
 
     def doubt(self, facts: int) -> None:
-        """It was not tried: in time it is again."""
+        """Record that it was not tried, so that eventually it is tried again."""
         self._doubts[_magnitude(facts)] = self._doubts.get(_magnitude(facts), 0) + 1
 
     def expected(self, facts: int) -> float:
-        """The seconds that so many facts should take; 0 if nothing is known.
+        """The estimated seconds for this number of facts; 0 if nothing is known.
 
-        Between sizes that are known, seconds are a power of the facts; below them they are in proportion; above them
-        they grow as between the last two, but not faster than the facts nor slower than their root.
+        Between known sizes, seconds are a power of the facts; below them they are proportional; above them they grow as
+        between the last two, but no faster than the facts and no slower than their square root.
         """
         if not self._known:
             return 0.0
@@ -45,21 +45,21 @@ class Rates:
         return exp(near[1] + power * (x - near[0])) * _DOUBTS ** self._doubts.get(_magnitude(facts), 0)
 
     def up_to(self, facts: int) -> float | None:
-        """The seconds of the largest update that had no more facts, if there was one."""
+        """The seconds of the largest recorded size up to this one, if there is one."""
         size = max((size for size in self._known if size <= _magnitude(facts)), default=None)
         return None if size is None else exp(self._known[size][1])
 
 
 def _slope(near: tuple[float, float], far: tuple[float, float]) -> float:
-    """Between two points; 1 if they are one."""
+    """The slope between two points; 1 if they coincide."""
     return (far[1] - near[1]) / (far[0] - near[0]) if far[0] > near[0] else 1.0
 
 
 def mixed(past: float, new: float) -> float:
-    """An average in which the past counts less with each new number."""
+    """A moving average: the weight of the past shrinks with each new number."""
     return _FORGETS * past + (1 - _FORGETS) * new
 
 
 def _magnitude(facts: int) -> int:
-    """Updates of a similar size."""
+    """The size class of an update."""
     return facts.bit_length() // 2

@@ -17,7 +17,7 @@ def maintain(s: Stratum) -> None:
     s.Cn.forget(s.O)
     s.Cr.forget(s.O)
     new, explicit = s.backend.proved, (s.of_node(s.E) - s.E_minus) | s.E_plus
-    scratch = _scratch(s)
+    scratch = scratch_for(s)
     if scratch is None:
         J = s.backend.elsewhere(s.O, new, (I - D) | A)
         s.count(evaluate(s.planner, s.backend, new, J, explicit, _taking(s, new)), "insertion")
@@ -29,7 +29,8 @@ def maintain(s: Stratum) -> None:
     new.clear()
 
 
-def _scratch(s: Stratum) -> Scratch | None:
+def scratch_for(s: Stratum) -> Scratch | None:
+    """Where to evaluate a hyper-node beside the facts that it has, if that pays."""
     scratching = s.backend.ability(Scratching)
     if scratching is None or s.watch.limits.memory is not None:  # which may be enough for one evaluation only
         return None

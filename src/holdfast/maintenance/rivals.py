@@ -1,13 +1,13 @@
-"""Whether a hyper-node that modules serve is maintained with these or by its rules alone.
+"""Decides whether a hyper-node that modules serve is maintained by them or by its rules alone.
 
 Both are exact, and either can follow the other at any update.  A closure module walks from every node that a change may
-affect, before and after it, and beside other rules it is given all edges in each round; rules visit only what changes.
-So modules win where most pairs are reached, and rules where sources are few and many edges change at once, or where
-little changes.
+affect, before and after it, and next to other rules it gets all edges in each round; rules visit only what changes.  So
+modules win where most pairs are reached, and rules where sources are few and many edges change at once, or where little
+changes.
 
-Changing sides has a price: facts that a module only knows must be written as rows, and all of them counted and ranked;
-on the way back, the module numbers and sorts its edges.  `auto` changes when the side at hand has lost that much to the
-other since the last change.  So it loses at most about twice what the better side takes, whatever the data do.
+Switching has a price: facts that only a module knows must be written as rows, and all of them counted and ranked; on
+the way back, the module numbers and sorts its edges.  `auto` switches when the current side has lost that much to the
+other since the last switch.  So it takes at most about twice as long as the better side, whatever the data.
 """
 
 from __future__ import annotations
@@ -20,28 +20,28 @@ from holdfast.maintenance.rates import Rates
 from holdfast.plans import Planner
 from holdfast.quick_dataclass import dataclass
 
-_UPDATE = 1e-3  # seconds that an update by rules takes, however small it is
-_VISIT = 1.5e-7  # seconds for a fact that a join meets, during an update
-_OVERDELETED = 8  # facts that a deletion visits for each one that goes
-_ROW = 3e-7  # seconds for a fact that becomes a row
-_DERIVE = 6e-8  # seconds for a fact that a join meets, during an evaluation
-_LEAST_PRICE = 0.05  # seconds; less is not worth a change
+_UPDATE = 1e-3  # seconds that any update by rules takes
+_VISIT = 1.5e-7  # seconds per fact that a join reads during an update
+_OVERDELETED = 8  # facts that a deletion visits for each fact deleted
+_ROW = 3e-7  # seconds per fact that becomes a row
+_DERIVE = 6e-8  # seconds per fact that a join reads during an evaluation
+_LEAST_PRICE = 0.05  # seconds; a smaller loss is not worth a switch
 _MOST_FACTS = 4_000_000  # rows take memory that modules do not need
 
 
 @dataclass(frozen=True)
 class ServedUpdate:
-    """What an update brought to a hyper-node and did to it."""
+    """The input of an update to a hyper-node, and its effect."""
 
     kind: str
-    given: int  # changed facts that it had to deal with
-    read: Mapping[str, int]  # those of other hyper-nodes, by relation
+    given: int  # changed facts that the hyper-node reads or has as explicit facts
+    read: Mapping[str, int]  # changed facts of other hyper-nodes, by relation
     removed: int
     added: int
 
 
 def rule_seconds(planner: Planner, moved: ServedUpdate) -> float:
-    """What an update should take by the rules: what changed is known, and sizes say how many instances that is."""
+    """The estimated time of an update by rules: from its changes, and the number of instances that sizes suggest."""
     changed = _OVERDELETED * moved.removed + moved.added
     own = planner.node.predicates
     each = dict.fromkeys(own, max(1, changed // len(own)))
@@ -57,17 +57,17 @@ def price_of_rules(planner: Planner) -> float | None:
 
 @dataclass
 class Rivals:
-    """The modules of a hyper-node and its rules: which of them maintain it, and what that has lost."""
+    """The modules of a hyper-node versus its rules: the current side, and how much time it has lost to the other."""
 
     by_rules: bool = False
-    lost: float = 0.0  # seconds, since the last change
+    lost: float = 0.0  # seconds since the last switch
     changes: int = 0
-    evaluation: float = 0.0  # seconds that the modules take for all of it
+    evaluation: float = 0.0  # seconds of a full evaluation by the modules
     why: str = ""
     took: dict[tuple[bool, str], Rates] = field(default_factory=dict)  # by side and kind of update
 
     def note(self, plan: NodePlan, moved: ServedUpdate, seconds: float) -> None:
-        """An update took so long by the side at hand; the other one is known, or expected by sizes."""
+        """Record the time of an update on the current side and compare it with the other's, measured or estimated."""
         self.took.setdefault((self.by_rules, moved.kind), Rates()).took(moved.given, seconds)
         if not self.by_rules and seconds < 2 * _UPDATE:
             return
@@ -78,9 +78,9 @@ class Rivals:
             self.compare(seconds, other or rule_seconds(plan.planner, moved), price)
 
     def compare(self, seconds: float, other: float, price: float) -> None:
-        """An update took so long, and would have taken the other side so long; changing sides has a price.
+        """Compare the time of an update with that of the other side, given the price of switching.
 
-        One update alone does not decide: it may be the first that loads something.  Each change doubles the next price.
+        One update alone does not decide: it may be the first that loads something.  Each switch doubles the next price.
         """
         price = max(_LEAST_PRICE, price) * 2**self.changes
         self.lost = max(0.0, self.lost + min(seconds - other, 0.6 * price))

@@ -16,22 +16,22 @@ from holdfast.quick_dataclass import dataclass
 
 @dataclass(frozen=True)
 class NodeFigures:
-    """What the evaluation of one hyper-node took."""
+    """The cost of evaluating one hyper-node."""
 
     predicates: tuple[str, ...]
     rounds: int
     instances: int
     facts: int
     seconds: float
-    work: float = 0.0  # seconds, without those in which the process waited
+    work: float = 0.0  # seconds, without time spent waiting
 
 
 def materialise(
     planner: Planner, backend: Backend, watch: Watch, enough: Mapping[str, int] | None = None
 ) -> NodeFigures:
-    """Everything that follows in one hyper-node, with its counters; earlier nodes are complete.
+    """Derive everything that follows in one hyper-node, with its counters; earlier nodes are complete.
 
-    `enough` says of some predicates after how many facts their node is left as it is, incomplete on purpose.
+    `enough` gives the number of facts of some predicates at which their node is left incomplete on purpose.
     """
     if planner.node.limits:
         from holdfast.maintenance import limits
@@ -61,9 +61,10 @@ def materialise(
 def evaluate(
     planner: Planner, backend: Backend, K: Facts, J: Facts, explicit: Facts, take: Callable[[Facts], bool]
 ) -> int:
-    """A hyper-node from scratch, with counters and ranks; gives the number of instances.
+    """Evaluate a hyper-node from scratch, with counters and ranks; returns the number of instances.
 
-    `take` puts the facts of a round into K, and says whether to go on; J is K and what the rules read elsewhere.
+    `take` adds the facts of a round to K and returns whether to go on; J is K and the facts that the rules read from
+    other hyper-nodes.
     """
     Cn, Cr = backend.nonrecursive, backend.recursive
     ranks = backend.ability(Ranking) if planner.node.is_recursive else None
@@ -96,14 +97,14 @@ class _Turns:
     def __init__(self, planner: Planner, ranks: Ranking | None) -> None:
         self._planner, self._ranks = planner, ranks
         rules = planner.node.recursive
-        # The test for founded instances tells rules apart by what they say.
+        # The test for founded instances identifies rules by their content.
         self._may_wait = ranks is None or len({*map(rule_key, rules)}) == len(rules)
         self._late = tuple[Rule, ...]()
-        self.missed: dict[int, list[Facts]] = {}  # by place, since a rule may be there twice
+        self.missed: dict[int, list[Facts]] = {}  # by place, since the same rule may occur twice
         self._since: dict[int, int] = {}  # the first rank that a rule missed
 
     def now(self, Δ: Facts) -> tuple[Rule, ...]:
-        """The rules that see facts as they come."""
+        """The rules that see facts at once."""
         if not self.missed:
             self._late = self._planner.late(Δ.sizes()) if self._may_wait else ()
         for place in range(len(self._late)):
@@ -114,7 +115,7 @@ class _Turns:
         return tuple(rule for rule in rules if rule not in self._late) if self._late else rules
 
     def late(self) -> tuple[Facts, tuple[Rule, ...]]:
-        """In turn, so that all others are done with what one emitted before the next begins."""
+        """The next waiting rule with the facts it missed; the others process its output before another one runs."""
         place = next(iter(self.missed))
         rule = self._late[place]
         if self._ranks is not None:
@@ -123,7 +124,7 @@ class _Turns:
 
 
 def _union(parts: Sequence[Facts]) -> Facts:
-    """All facts of some sets; two and two, so that none is copied often."""
+    """The union of some sets, in pairs, so that no set is copied often."""
     if len(parts) == 1:
         return parts[0]
     middle = len(parts) // 2
@@ -131,5 +132,5 @@ def _union(parts: Sequence[Facts]) -> Facts:
 
 
 def reached(I: Facts, wanted: Mapping[str, int]) -> bool:
-    """Whether some predicate has as many facts as wanted."""
+    """Whether some predicate has reached its wanted number of facts."""
     return any(len(I.of((name,))) >= size for name, size in wanted.items())

@@ -1,7 +1,7 @@
-"""One hyper-node during an update: what changed around it, and Π in the papers' notation.
+"""One hyper-node during an update: its changed inputs, and Π in the papers' notation.
 
-The letters are those of ALGORITHMS.md: E explicit facts, I the old materialisation, D and A what was deleted and
-added so far, O the facts of this hyper-node.  I stays as it was until the whole update is done.
+The letters are those of ALGORITHMS.md: E explicit facts, I the old materialisation, D and A the facts deleted and added
+so far, O the facts of this hyper-node.  I does not change until the whole update is done.
 """
 
 from __future__ import annotations
@@ -17,13 +17,14 @@ from holdfast.maintenance.watch import Watch
 from holdfast.plans import AggregatePlan, AnyPlan, Planner, Read
 from holdfast.program.model import AggregateRule, Atom, HyperNode, Negated, Rule
 from holdfast.quick_dataclass import dataclass
+from holdfast.values.dictionary import Codes
 
 Phase = Literal["deletion", "backward", "forward", "insertion"]
 
 
 @dataclass(frozen=True)
 class RuleChange:
-    """The rules of a hyper-node that an update takes out or puts in, by how they count."""
+    """The rules of a hyper-node that an update removes or adds, by how they count."""
 
     nonrecursive: tuple[Rule, ...] = ()
     recursive: tuple[Rule, ...] = ()
@@ -31,7 +32,7 @@ class RuleChange:
 
     @cached_property
     def rules(self) -> tuple[Rule, ...]:
-        """All but the aggregates."""
+        """All rules but the aggregates."""
         return self.nonrecursive + self.recursive
 
     def __bool__(self) -> bool:
@@ -47,37 +48,44 @@ class NodeChange(NamedTuple):
     added_inputs: Facts
 
 
+class LateInputs(NamedTuple):
+    """Facts that an insertion brought, whose instances Cw does not count yet for heads that were there before it."""
+
+    rows: Mapping[str, Codes]
+    rank: int  # the highest one before
+
+
 @dataclass
 class Figures:
-    """What the maintenance of one hyper-node took; instances are counted by phase."""
+    """The cost of maintaining one hyper-node; instances are counted by phase."""
 
     predicates: tuple[str, ...] = ()
     algorithm: str = ""
-    why: str = ""  # it was chosen
-    given: int = 0  # changed facts that it had to deal with: its own explicit ones and those it reads
+    why: str = ""  # the reason for the choice
+    given: int = 0  # changed facts: its own explicit ones and those it reads
     deletion: int = 0
     backward: int = 0
     forward: int = 0
     insertion: int = 0
     overdeleted: int = 0
     rederived: int = 0
-    kept_by_rank: int = 0  # facts without a nonrecursive derivation that a founded one kept, each time they were met
-    abandoned: int = 0  # instances that an algorithm looked at before it was abandoned for recomputation
+    kept_by_rank: int = 0  # facts kept by a founded derivation alone, counted each time they are visited
+    abandoned: int = 0  # instances visited by an algorithm that was then abandoned for recomputation
     seconds: float = 0.0
-    work: float = 0.0  # seconds, without those in which the process waited
-    work_abandoned: float = 0.0  # spent on the algorithm that was abandoned
-    deletes: bool = False  # some of the facts given were deleted
-    inserts: bool = False  # and some inserted
+    work: float = 0.0  # seconds, without time spent waiting
+    work_abandoned: float = 0.0  # seconds spent on the abandoned algorithm
+    deletes: bool = False  # some of the changed facts were deleted
+    inserts: bool = False  # some of the changed facts were inserted
     is_anew: bool = False  # it was evaluated from scratch
 
     @property
     def instances(self) -> int:
-        """Of all phases."""
+        """The instances of all phases."""
         return self.deletion + self.backward + self.forward + self.insertion + self.abandoned
 
 
 class _NotKept(Counters):
-    """Counters that an algorithm does not keep: it moves them as the paper does, to no effect."""
+    """Counters that an algorithm does not keep: it moves them as in the paper, without effect."""
 
     remembers = False
 
@@ -105,7 +113,7 @@ _NOT_KEPT = _NotKept()
 
 @dataclass
 class Stratum:
-    """What an algorithm sees of one hyper-node.  `kept` are its rules that were there before the update."""
+    """An algorithm's view of one hyper-node.  `kept` are its rules from before the update."""
 
     planner: Planner
     backend: Backend
@@ -119,12 +127,13 @@ class Stratum:
     added: RuleChange
     inputs: Collection[str]  # the predicates that the kept rules, aggregates and modules read, and its own
     figures: Figures = field(default_factory=Figures)
-    served: Sequence[ModuleAdapter] = ()  # by modules; then the rules above are those of none
+    served: Sequence[ModuleAdapter] = ()  # by modules; then the rules above are those that no module serves
     states: States = field(default_factory=States)
     keeps_nonrecursive: bool = True  # Cn
     keeps_recursive: bool = True  # Cr
-    phase: Phase = "deletion"  # which the instances count in
-    is_ranked: bool = False  # the ranks of a recursion through min or max are right: before, and then after
+    phase: Phase = "deletion"  # the phase that instances are counted in
+    late: tuple[LateInputs, ...] = ()  # the first ones first
+    is_ranked: bool = False  # the ranks of a recursion through min or max are correct, before and after
 
     def __post_init__(self) -> None:
         backend = self.backend
@@ -160,19 +169,19 @@ class Stratum:
         self.D |= Δ
 
     def begin_insertion(self, R: Facts) -> None:
-        """INSERT begins with the facts that were rederived."""
+        """Begin INSERT with the facts that were rederived."""
         self.figures.rederived += len(R)
         self.phase = "insertion"
 
     def count(self, instances: int, phase: Phase | None = None) -> None:
-        """So many rule instances were met."""
+        """Count rule instances."""
         phase = phase or self.phase
         setattr(self.figures, phase, getattr(self.figures, phase) + instances)
 
     # --- Π ---------------------------------------------------------------------------------------------
 
     def apply(self, plans: Sequence[AnyPlan], sources: Mapping[Read, Facts], phase: Phase | None = None) -> Bag:
-        """The heads of all instances, which are counted."""
+        """The heads of all instances; counts the instances."""
         self.watch.give_way()
         instances = self.backend.apply(plans, sources)
         self.watch.give_way()
@@ -191,11 +200,11 @@ class Stratum:
         return self.apply(plans, delta_sources(I, P, N))
 
     def lost_heads(self, rules: tuple[Rule, ...], I: Facts) -> Bag:
-        """Π⟦I : D\\A, A\\D⟧: what loses an instance by what happened in earlier hyper-nodes."""
+        """Π⟦I : D\\A, A\\D⟧: the heads that lose an instance by changes in earlier hyper-nodes."""
         return self.delta_heads(rules, I, self.removed_inputs, self.added_inputs)
 
     def gained_heads(self, rules: tuple[Rule, ...], J: Facts) -> Bag:
-        """Π⟦J : A\\D, D\\A⟧: what gains one."""
+        """Π⟦J : A\\D, D\\A⟧: the heads that gain one."""
         return self.delta_heads(rules, J, self.added_inputs, self.removed_inputs)
 
     def recursive_heads(self, rules: Iterable[Rule], Ip: Facts, In: Facts, Δ: Facts, phase: Phase | None = None) -> Bag:
@@ -213,9 +222,9 @@ class Stratum:
         return self.apply(plans, {Read.ALL: Ip, Read.DELTA: goals, Read.ABSENT: In}, "backward")
 
     def supporting(self, rules: Iterable[Rule], goals: Facts, most: int) -> tuple[Facts, Facts]:
-        """The body facts in O of at most so many instances a goal, and the goals that have no more instances.
+        """The body facts in O of a bounded number of instances per goal, and the goals that have no more instances.
 
-        The instances are over (I \\ (D\\A), I ∪ A), and there may be so many for each rule.
+        The instances are over (I \\ (D\\A), I ∪ A); the bound applies to each rule.
         """
         I, D, A = self.I, self.D, self.A
         plans = self.planner.bodies(rules, goals.sizes())
@@ -229,7 +238,7 @@ class Stratum:
         return self.apply([AggregatePlan(rule) for rule in rules], {Read.ALL: I})
 
     def aggregates_touched(self, I: Facts) -> Bag:
-        """The kept aggregates of the groups that a changed fact belongs to; other groups are not looked at."""
+        """The kept aggregates of the groups that a changed fact belongs to; other groups are not read."""
         if not self.kept.aggregates:
             return self.backend.apply((), {})
         changes = self.removed_inputs | self.added_inputs
@@ -238,7 +247,7 @@ class Stratum:
 
 
 def delta_sources(I: Facts, P: Facts, N: Facts) -> dict[Read, Facts]:
-    """What the atoms of Π⟦I : P, N⟧ read."""
+    """The sources of the atoms of Π⟦I : P, N⟧."""
     return {
         Read.ALL: I,
         Read.OLD: I - P,

@@ -1,8 +1,8 @@
-"""The transaction around an update: it begins, and ends with a commit or is rolled back without a trace.
+"""The transaction around an update: it ends with a commit, or is rolled back without a trace.
 
-Single updates and the updates of a window have the same commit point, `Transactions.commit`.  Until then E and I stay
-as they were; D, A, the counters, the states of modules, the ledger and the known costs have what the update made of
-them, and `roll_back` undoes that.
+Single updates and the updates of a window have the same commit point, `Transactions.commit`.  Until then E and I do not
+change; D, A, the counters, the states of modules, the ledger and the known costs hold the update's changes, and
+`roll_back` undoes them.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from holdfast.quick_dataclass import dataclass
 
 @dataclass(frozen=True)
 class Outcome:
-    """What an update did: the facts that went and came, net, and what each hyper-node took."""
+    """The effect of an update: the facts it removed and added, net, and the cost of each hyper-node."""
 
     removed: Facts
     added: Facts
     figures: tuple[Figures, ...]
-    explicit: Move  # what E loses and gains
+    explicit: Move  # the facts that E loses and gains
 
 
 class Transactions:
-    """The transactions of one materialisation, one at a time; `version` tells its states apart."""
+    """The transactions of one materialisation, one at a time; `version` identifies its states."""
 
     def __init__(self, backend: Backend, states: States, ledger: Ledger, costs: FullCosts) -> None:
         self.backend, self.states, self.ledger, self.costs = backend, states, ledger, costs
@@ -48,15 +48,15 @@ class Transactions:
 
     @property
     def version(self) -> tuple[int, int]:
-        """Another one whenever facts, rules or row ids have changed."""
+        """A value that changes whenever facts, rules or row ids change."""
         return self._version, packings(self.backend)
 
     def bump_version(self) -> None:
-        """The state is another one now."""
+        """Note that the state has changed."""
         self._version += 1
 
     def begin(self, marks: Marking | None = None) -> None:
-        """From now on the counters record what is done to them; `marks` are made for the next update."""
+        """Begin a transaction: from now on the counters record their changes; `marks` are made for the next update."""
         self.ledger.flush_deferred_counts()
         self.ledger.restart_ranks()
         self._before, self._marks = (self.ledger.entries(), self.costs.entries()), marks
@@ -68,12 +68,12 @@ class Transactions:
     def commit(
         self, explicit: Move, facts: Move, *, first: Sequence[CommitStep] = (), then: Sequence[CommitStep] = ()
     ) -> None:
-        """E and I lose and gain facts, and what modules made of that holds; other steps before and after that."""
+        """Change E and I, and make the new states of modules valid, with other steps before and after that."""
         steps = [*first, *self._commit_facts(explicit, facts), self._finish, self.bump_version, *then]
         commit(self.backend, [*steps, self._end_marks])
 
     def roll_back(self) -> None:
-        """Everything is as it was before `begin`."""
+        """Undo everything since `begin`."""
         if self._marks is not None:
             self._marks.forget()
             self._marks = None
@@ -87,7 +87,7 @@ class Transactions:
         self._finish()
 
     def recover(self) -> None:
-        """An update was interrupted at an unknown point: it is rolled back, or was committed.  Counters are unknown."""
+        """Recover after an interrupt at an unknown point: roll back, unless it was committed.  Counters are unknown."""
         self.backend.mend()
         self._finish()
         self.states.roll_back()

@@ -34,8 +34,8 @@ def explicit_change(deletions: Facts, insertions: Facts, E: Facts) -> tuple[Fact
 
 
 def facts_around(plan: NodePlan) -> float:
-    """How many facts a hyper-node reads and derives."""
-    return sum(map(plan.planner.statistics.size, plan.reads | plan.predicates))
+    """How many facts a hyper-node reads of others; its own tables also have rows of offers that were beaten."""
+    return sum(map(plan.planner.statistics.size, plan.reads - plan.predicates))
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ class Walk:
     def _request(self, plan: NodePlan, change: NodeChange) -> Request:
         deleted = len(change.E_minus) + len(change.removed_inputs)
         inserted = len(change.E_plus) + len(change.added_inputs)
-        is_ranked = plan.node.is_recursive and self.ledger.ranks_are_right(plan)
+        is_ranked = plan.node.is_recursive and self.ledger.ranks_are_kept(plan)
         return Request(self.choice, deleted, inserted, is_ranked=is_ranked)
 
     def _run(
@@ -115,7 +115,7 @@ class Walk:
         self.watch.node(", ".join(figures.predicates))
         if not plan.has_rules and not algorithm.counts_anew:
             maintain = maintain_explicit
-        if algorithm.needs_ranks and plan.node.is_recursive and not self.ledger.ranks_are_right(plan):
+        if algorithm.needs_ranks and plan.node.is_recursive and not self.ledger.ranks_are_kept(plan):
             maintain, why = recompute.maintain, f"{why}; its ranks were not known, so it was recomputed"
         is_bounded = plan.node.is_recursive and not algorithm.counts_anew and not algorithm.by_module_alone
         is_bounded = is_bounded and maintain is not recompute.maintain
@@ -128,7 +128,10 @@ class Walk:
             figures.given = request.deleted + request.inserted
             figures.deletes, figures.inserts = request.deleted > 0, request.inserted > 0
             s.is_ranked = plan.node.is_recursive and self.ledger.ranks_are_right(plan)
+            s.late = self.ledger.take_late(plan)
             maintain(s)
+            if algorithm.needs_ranks and maintain is not recompute.maintain:
+                self.ledger.put_late(plan, s.late)
         if plan.node.limits:
             self.ledger.note_ranks(plan, right=s.is_ranked)
         figures.is_anew = figures.is_anew or maintain is recompute.maintain or algorithm.counts_anew

@@ -1,5 +1,5 @@
-"""The transaction around a window: the states after several updates are computed in one pass, and then become the state
-one after the other.  Until then, and if the pass fails, there is no trace of them."""
+"""The transaction around a window: one pass computes the states after several updates, which are then committed one
+after the other.  Until then, and if the pass fails, they leave no trace."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Window:
-    """States that were computed; each is to be made the state in its turn, as long as nothing else happens."""
+    """Computed states, each to be committed in its turn, as long as nothing else changes the state."""
 
     def __init__(self, maintainer: Maintainer, computed: ComputedWindow) -> None:
         self._states, self._transactions, self._computed = maintainer.states, maintainer.transactions, computed
@@ -32,22 +32,22 @@ class Window:
 
     @property
     def is_current(self) -> bool:
-        """Whether the state is still the one that the next update was computed for."""
+        """Whether the current state is the one that the next update was computed for."""
         return self._transactions.version == self._version
 
     @property
     def done(self) -> int:
-        """How many of the states have been the present one."""
+        """The number of states committed so far."""
         return self._done
 
     def outcome(self, number: int) -> Outcome:
-        """What one of the updates does, the first being 0; the figures of the pass stand with that."""
+        """The effect of one of the updates, counted from 0; the first one carries the figures of the pass."""
         removed, added = self._computed.changes[number]
         figures = () if number else tuple(node.figures for node in self._computed.nodes)
         return Outcome(removed, added, figures, self._computed.explicit[number])
 
     def advance(self, number: int) -> None:
-        """Make the state after so many updates the present one, by those between."""
+        """Commit updates one by one, up to the state after this number of them."""
         while self._done < number:
             self._advance()
 
@@ -72,7 +72,7 @@ class Window:
         self._transactions.ledger.defer(self._put_counts)
 
     def _put_counts(self) -> None:
-        """Put the counters where the state is: only when they are needed."""
+        """Set the counters to those of the current state; deferred until they are needed."""
         for node in self._computed.nodes:
             node.put_counts(self._done)
             if node.node.limits:
@@ -84,7 +84,7 @@ class Window:
 def window(
     maintainer: Maintainer, updates: Sequence[tuple[Facts, Facts]], given: Sequence[int], watch: Watch
 ) -> Window:
-    """The states after some updates, which are given as deletions and insertions; nothing changes yet."""
+    """The states after updates given as deletions and insertions; nothing changes yet."""
     windows = maintainer.backend.ability(Windows)
     assert windows is not None, "a backend that cannot compute windows is not asked for one"
     maintainer.ledger.flush_deferred_counts()
@@ -115,10 +115,9 @@ class _Node:
         return any(not other.reads.isdisjoint(self.plan.predicates) for other in others)
 
     def prepare(self) -> None:
-        """Rows of its own facts are not needed where a module has its recursive rules to itself and nothing else
-        reads them."""
+        """Its own facts need no rows where a module serves the recursive rules alone and nothing else reads them."""
         plan, alone = self.plan, self.service is not None
         rows = plan.reads - plan.predicates if alone and not self.is_read else plan.reads | plan.predicates
         virtual_relations(self.maintainer.backend).materialise_rows(rows)
-        if not plan.node.limits:  # they have no counters
+        if not plan.node.limits:  # limit relations have no counters
             self.maintainer.ledger.make_right(plan, recursive=alone)

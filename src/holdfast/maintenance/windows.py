@@ -1,4 +1,4 @@
-"""The ability to compute several updates in one pass, as `window_transaction.py` asks for it."""
+"""The ability to compute several updates in one pass, as `window_transaction.py` needs it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from holdfast.program.model import HyperNode
 from holdfast.quick_dataclass import dataclass
 
 Move: TypeAlias = tuple[Facts, Facts]
-"""The facts that go and those that come from one state to the next."""
+"""The facts removed and added from one state to the next."""
 
 
 class NodeInWindow(Protocol):
@@ -37,11 +37,11 @@ class NodeInWindow(Protocol):
 
     @property
     def service(self) -> Service | None:
-        """The module that has its recursive rules to itself."""
+        """The module that serves its recursive rules alone."""
         ...
 
     def prepare(self) -> None:
-        """Make its counters right, and rows of all facts that the pass reads."""
+        """Make its counters correct, and make rows of all facts that the pass reads."""
         ...
 
 
@@ -52,17 +52,17 @@ class ComputedNode:
     node: HyperNode
     figures: Figures
     service: Service | None
-    states: Sequence[Any]  # of the module, after each update
-    put_counts: Callable[[int], None]  # set Cn to what it is after so many updates
+    states: Sequence[Any]  # the module's states, after each update
+    put_counts: Callable[[int], None]  # sets Cn to its value after a number of updates
 
 
 @dataclass(frozen=True)
 class ComputedWindow:
-    """What several updates will do, state by state."""
+    """The effect of several updates, state by state."""
 
-    explicit: Sequence[Move]  # of E
-    changes: Sequence[Move]  # of I
-    no_ops: Sequence[int]  # of each update
+    explicit: Sequence[Move]  # changes of E, for each update
+    changes: Sequence[Move]  # changes of I, for each update
+    no_ops: Sequence[int]  # for each update
     nodes: Sequence[ComputedNode]
 
 
@@ -77,6 +77,6 @@ class Windows(Protocol):
         states: States,
         watch: Watch,
     ) -> ComputedWindow:
-        """The states after updates given as deletions and insertions, of so many facts each; E, I and the counters
-        stay as they are.  `nodes` come in topological order."""
+        """The states after updates given as deletions and insertions, with the number of facts in each; E, I and the
+        counters do not change.  `nodes` are in topological order."""
         ...

@@ -1,4 +1,4 @@
-"""Modules: algorithms of their own for recursive rules of certain shapes."""
+"""Modules: special algorithms for recursive rules of certain shapes."""
 
 from collections.abc import Iterable
 
@@ -21,7 +21,7 @@ MODULES: tuple[Module, ...] = (
 
 
 def named(modules: Iterable[str | Module]) -> tuple[Module, ...]:
-    """Modules by name or as they are."""
+    """Modules given by name or as objects."""
     if isinstance(modules, str):
         modules = (modules,)
     expect(modules, Iterable, "modules are a list of names and modules")

@@ -1,4 +1,4 @@
-"""Which module serves which rules of a hyper-node, and which are left to semi-naive evaluation."""
+"""Assigns the rules of a hyper-node to modules; semi-naive evaluation gets the rest."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Allotment:
 
     services: tuple[Service, ...] = ()
     generic: tuple[Rule, ...] = ()
-    declined: tuple[tuple[str, Declined], ...] = ()  # with the module's name
+    declined: tuple[tuple[str, Declined], ...] = ()  # each with the module's name
 
     @property
     def alone(self) -> Service | None:
@@ -34,7 +34,7 @@ class Allotment:
 
 
 def allot(node: HyperNode, relations: Mapping[str, Relation], modules: Sequence[Module]) -> Allotment:
-    """What each module offers, in the order of the modules; a rule is assigned to the first one that serves it."""
+    """Assigns each rule to the first module, in order, that offers to serve it."""
     services, declined, taken = list[Service](), list[tuple[str, Declined]](), set[int]()
     for module in modules if node.is_recursive and not node.limits else ():
         for offer in module.offers(node, relations):
@@ -50,7 +50,7 @@ def allot(node: HyperNode, relations: Mapping[str, Relation], modules: Sequence[
 
 
 def _objection(offer: Service, services: Iterable[Service], taken: set[int]) -> Declined | None:
-    """Two modules may not derive the same fact: the counters could not show that it is external."""
+    """Two modules must not derive the same fact: the counters could not show that it is external."""
     for other in services:
         if not other.slice.is_apart_from(offer.slice):
             what = "serves them" if taken.issuperset(map(id, offer.rules)) else "derives such facts"

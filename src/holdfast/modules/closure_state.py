@@ -1,12 +1,12 @@
-"""Closures of a binary relation: what the modules for transitive, symmetric-transitive … closure have in common.
+"""Closures of a binary relation: the common part of the modules for transitive, symmetric-transitive … closure.
 
-Each of them is reachability in a graph.  The external facts B are its edges; a symmetric rule adds them turned round,
-a reflexive one an edge from a node to itself.  Rules with steps over other relations, `R(x, z) :- S(x, y), R(y, z)` and
-`R(x, z) :- R(x, y), S(y, z)`, give R = L*·B·T* (L the steps before, T the steps after), and with a transitive rule
-beside them (L*·B·T*)+.  That is reachability too, in a graph with two nodes for each value, one before B and one
-after it: L leads between the first, B from a first to a second one, T between the second, and a transitive rule from a
-value's second node back to its first.  Where the steps are the same edges as B, the plain graph says the same; whether
-they are is checked after every change.
+Each of them is reachability in a graph.  The external facts B are its edges; a symmetric rule adds them reversed, a
+reflexive one an edge from a node to itself.  Rules with steps over other relations, `R(x, z) :- S(x, y), R(y, z)` and
+`R(x, z) :- R(x, y), S(y, z)`, give R = L*·B·T* (L the steps before, T the steps after), and together with a transitive
+rule (L*·B·T*)+.  That is reachability too, in a graph with two nodes for each value, one before B and one after it: L
+leads between first nodes, B from a first to a second node, T between second nodes, and a transitive rule from a value's
+second node back to its first.  Where the steps are the same edges as B, the plain graph suffices; that is checked after
+every change.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from holdfast.quick_dataclass import dataclass
 
 @dataclass(frozen=True)
 class ClosureForm:
-    """Which shapes of rules a service has, and which relations its steps read."""
+    """The shapes of the rules that a service has, and the relations that its steps read."""
 
     shapes: frozenset[Shape]
     no_loops: bool
@@ -50,20 +50,21 @@ class ClosureForm:
     def is_flipped(self) -> bool:
         """Whether the doubled graph is walked from targets to sources.
 
-        For L*·B every node on the way back from B is a source that arrives; forwards most may lead nowhere.
+        For L*·B every node found on the way back from B is a source that arrives; forwards, most nodes may lead
+        nowhere.
         """
         return bool(self.before) and not self.after and not self.shapes
 
 
 EdgeChange = tuple[Numbers, Numbers]
-"""Edges that are lost and gained."""
+"""Lost and gained edges."""
 EdgeSets = tuple[Edges, Edges, Edges]
 """B, L and T."""
 
 NO_CHANGE: EdgeChange = (NONE, NONE)
 _SIDES = (Shape.REFLEXIVE_SOURCE, Shape.REFLEXIVE_TARGET)
 _REFLEXIVE = frozenset(_SIDES)
-_SPARE = 1024  # values without edges that do not matter
+_SPARE = 1024  # values without edges that may be ignored
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,17 +76,17 @@ class State:
     base: Edges
     before: Edges = field(default_factory=lambda: Edges(NONE))  # L
     after: Edges = field(default_factory=lambda: Edges(NONE))  # T
-    known_walk: EdgeSets | None = None  # what `walked` gives, if it is known already
-    known: Graph | None = None  # the same for `graph`
+    known_walk: EdgeSets | None = None  # the result of `walked`, if known already
+    known: Graph | None = None  # the result of `graph`, if known already
 
     def is_stale(self, form: ClosureForm) -> bool:
-        """Whether most numbers are of values that no edge has any more: a long stream would have ever more nodes."""
+        """Whether most numbers belong to values without edges, which a long stream would accumulate."""
         edges = sum(map(len, self._parts))
         return len(self.numbering.values) > _SPARE + 4 * edges and self.form == form
 
     @cached_property
     def walked(self) -> EdgeSets:
-        """B, L and T with what a symmetric rule adds: B turned round, and steps after, turned, as steps before."""
+        """B, L and T with what a symmetric rule adds: B reversed, and the steps after, reversed, as steps before."""
         if self.known_walk is not None:
             return self.known_walk
         B, L, T = self.base, self.before, self.after
@@ -105,7 +106,7 @@ class State:
         return self.doubled(self.form.is_flipped)
 
     def doubled(self, flip: bool) -> Graph:
-        """The graph with two nodes for each value, as it is or flipped."""
+        """The graph with two nodes for each value, perhaps flipped."""
         base, L, T = self._with_loops(self.walked[0]), self.walked[1].all, self.walked[2].all
         nodes = len(self.numbering.values)
         if flip:
@@ -115,7 +116,7 @@ class State:
         return Graph(2 * nodes, Edges(together(*parts)), 2)
 
     def edited(self, *changes: EdgeChange) -> State:
-        """The state after B, L and T lost and gained edges; its graph is the old one edited where it can be."""
+        """The state after B, L and T lost and gained edges; its graph is the old one, edited where possible."""
         parts = walked = _edited(self._parts, changes)
         if Shape.SYMMETRIC in self.form.shapes:
             changes = self._both_ways(parts, changes)
@@ -129,7 +130,7 @@ class State:
         return State(self.numbering, self.form, *parts, walked, graph)
 
     def _doubled_edited(self, base: EdgeChange, before: EdgeChange, after: EdgeChange) -> Graph:
-        """The graph with two nodes for each value after B, L and T lost and gained edges; there are only steps."""
+        """The graph with two nodes for each value after B, L and T lost and gained edges, for steps only."""
         if self.form.is_flipped:
             base, before, after = ((turned(lost), turned(gained)) for lost, gained in (base, after, before))
         sides = ((before, 0, 0), (base, 0, 1), (after, 1, 1))
@@ -137,13 +138,13 @@ class State:
         return Graph(2 * len(self.numbering.values), self.graph.edges.edited(lost, gained), 2)
 
     def _both_ways(self, parts: EdgeSets, changes: Sequence[EdgeChange]) -> tuple[EdgeChange, ...]:
-        """What changes of B, L and T are with what a symmetric rule adds to the old and the new ones."""
+        """The changes of B, L and T including what a symmetric rule adds to the old and the new edges."""
         (B, L, T), (base, before, after) = parts, changes
         sides = ((B, B, base, base), (L, T, before, after), (T, L, after, before))
         return tuple(_joined_change(was, *side) for was, side in zip(self.walked, sides, strict=True))
 
     def _stays_plain(self, walked: EdgeSets, changes: Sequence[EdgeChange]) -> bool:
-        """Whether the steps added nothing to walking along the edges themselves, and still add nothing."""
+        """Whether the steps added nothing to walking along the edges, and still add nothing."""
         (base, *steps), ((lost, _), *moves) = walked, changes
         return (
             self.graph.stride == 1
@@ -153,15 +154,15 @@ class State:
         )
 
     def _is_enough(self, walked: EdgeSets) -> bool:
-        """Whether steps that are all edges lead wherever the edges do: by a transitive rule, or all edges are steps."""
+        """Whether steps that are all edges lead wherever edges do: by a transitive rule, or all edges are steps."""
         base, *steps = walked
         return Shape.TRANSITIVE in self.form.shapes or len(base) in map(len, steps)
 
     def _loops_edited(self, base: Edges, lost: Numbers, gained: Numbers) -> Edges:
-        """The edges of the graph with those that reflexive rules add, after B lost and gained edges.
+        """The edges of the graph including those that reflexive rules add, after B lost and gained edges.
 
-        Only the loops of nodes at the ends of these may change.  The other edges of the old graph are those of the
-        old B, so its degrees show which nodes still have one.
+        Only the loops at the ends of these edges may change.  The other edges of the old graph are those of the old B,
+        so its degrees show which nodes still have one.
         """
         graph, nodes = self.graph.edges, len(self.numbering.values)
         touched = distinct(np.concatenate([*ends(lost), *ends(gained)]))
@@ -179,7 +180,7 @@ class State:
         return graph.edited(wanted[was & ~stays], wanted[~was & stays])
 
     def _with_loops(self, base: Edges) -> Numbers:
-        """The edges with those that reflexive rules add."""
+        """The edges including those that reflexive rules add."""
         sides = zip(_SIDES, ends(base.all), strict=True)
         return together(base.all, *(keys_of(nodes, nodes) for shape, nodes in sides if shape in self.form.shapes))
 
@@ -188,16 +189,16 @@ class State:
         return self.base, self.before, self.after
 
     def numbers(self, values: Rows) -> Rows:
-        """The numbers of some values, -1 for later and for unknown ones."""
+        """The numbers of some values; -1 for values unknown to this state."""
         numbers = self.numbering.numbers(values)
         return np.where(numbers < self.graph.nodes // self.graph.stride, numbers, -1)
 
     def values(self, pairs: Rows) -> Rows:
-        """Pairs of numbers as pairs of values."""
+        """Converts pairs of numbers to pairs of values."""
         return self.numbering.values[pairs]
 
     def written(self, pairs: Rows, graph: Graph) -> Rows:
-        """What a graph of this closure gives, as pairs of values."""
+        """Converts pairs found in a graph of this closure to pairs of values."""
         return self.values(pairs[:, ::-1] if graph.stride == 2 and self.form.is_flipped else pairs)
 
     @property
@@ -207,7 +208,7 @@ class State:
 
     @property
     def nbytes(self) -> int:
-        """The memory that it takes by now; edges that are the graph's own count once."""
+        """The memory that it takes now; edges shared with the graph count once."""
         graph: Graph | None = self.__dict__.get("graph", self.known)
         walked: EdgeSets = self.__dict__.get("walked", self.known_walk) or self._parts
         edges = {id(part): part.nbytes for part in (*self._parts, *walked)}
@@ -217,7 +218,7 @@ class State:
 
 
 def _without_loops(keys: Numbers) -> tuple[Numbers, Numbers]:
-    """The sources and the targets of edges that are no loops."""
+    """The sources and the targets of edges that are not loops."""
     sources, targets = ends(keys)
     return sources[sources != targets], targets[sources != targets]
 
@@ -229,7 +230,7 @@ def between(keys: Numbers, start: int, stop: int) -> Numbers:
 
 
 def keys_for(numbering: Numbering, pairs: Rows) -> Numbers:
-    """Pairs of values as edges; values that have no number get one."""
+    """Converts pairs of values to edges; values without a number get one."""
     return keys_of(numbering.enter(pairs[:, 0]), numbering.enter(pairs[:, 1])) if len(pairs) else NONE
 
 
@@ -256,6 +257,6 @@ def _joined(edges: Edges, others: Edges) -> Edges:
 
 
 def _joined_change(was: Edges, edges: Edges, others: Edges, change: EdgeChange, other: EdgeChange) -> EdgeChange:
-    """What changes of edges and of others are for both `_joined`: an edge may be there, or have been, as an other."""
+    """The change of `_joined` edges, given those of its parts: an edge may be in the other part, before or after."""
     lost, gained = (together(one, turned(two)) for one, two in zip(change, other, strict=True))
     return lost[~edges.has(lost) & ~others.has(flipped(lost))], gained[~was.has(gained)]

@@ -1,4 +1,4 @@
-"""Which module serves which rules, in words and as data, and why another one does not."""
+"""Explains which module serves which rules, as text and as data, and why another does not."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from holdfast.program.model import HyperNode, Program, Rule
 
 
 def module_lines(node: HyperNode, program: Program, modules: Sequence[Module]) -> Iterator[str]:
-    """For a person to read."""
+    """The explanation as text."""
     allotment = allot(node, program.relations, modules)
     for service in allotment.services:
         to_itself = ", and serves the hyper-node alone" if service.alone else ""

@@ -1,4 +1,4 @@
-"""Directed graphs, and their condensations: the strongly connected components and the edges between them.
+"""Directed graphs and their condensations: the strongly connected components and the edges between them.
 
 The kernels are imported where they are used: finding the module for a rule does not wait for Numba.
 """
@@ -17,8 +17,8 @@ from holdfast.quick_dataclass import dataclass
 
 MOST_BITS = 1 << 30  # 128 MiB for all rows of bits of one graph
 SOME = 64  # a row of bits for all nodes pays when this share of them is requested
-_FEWER = 4  # times fewer targets than sources: then it pays to turn the edges round
-_SOME_EDGES = 64  # changed edges for which a condensation is edited
+_FEWER = 4  # times fewer targets than sources; then reversing the edges pays
+_SOME_EDGES = 64  # changed edges up to which a condensation is edited
 _NO_BITS: NDArray[np.uint64] = np.empty((0, 0), np.uint64)
 
 
@@ -26,8 +26,8 @@ _NO_BITS: NDArray[np.uint64] = np.empty((0, 0), np.uint64)
 class Graph:
     """Nodes 0 … and edges between them.
 
-    With a stride of 2 each value has two nodes, the even one to start from and the odd one to arrive at.  A graph
-    without loops counts nothing as reaching itself that has no edge to itself.
+    With a stride of 2 each value has two nodes, the even one to start from and the odd one to arrive at.  With
+    `no_loops`, only a node with an edge to itself counts as reaching itself.
     """
 
     nodes: int
@@ -42,24 +42,24 @@ class Graph:
 
     @cached_property
     def nearest(self) -> Graph | None:
-        """A graph with nearly the same edges that is condensed; `follow` says which."""
+        """A condensed graph with nearly the same edges; set by `follow`."""
         return None
 
     def follow(self, old: Graph) -> None:
-        """This graph comes from another one by a change of edges: so does its condensation, if it is ever needed."""
+        """Note that this graph comes from another by a change of edges, so that its condensation can be derived too."""
         if "condensed" not in self.__dict__ and old.nodes == self.nodes:
             self.__dict__["nearest"] = old if "condensed" in old.__dict__ else old.nearest
 
     @cached_property
     def condensed(self) -> Condensed:
-        """The components and the edges between them: those of the nearest graph, edited, or computed."""
+        """The components and the edges between them: derived from the nearest graph, or computed."""
         nearest = self.nearest
         self.__dict__["nearest"] = None
         edited = None if nearest is None else self._condensed_from(nearest)
         return self._condensed_anew() if edited is None else edited
 
     def _condensed_from(self, old: Graph) -> Condensed | None:
-        """None if the components, or their order, may have changed, or many edges have."""
+        """The condensation, from another graph's; None if components or their order may change, or many edges have."""
         lost, gained = old.edges.change(self.edges)
         changed = together(lost, gained)
         condensed = old.condensed.edited(lost, gained) if len(changed) <= _SOME_EDGES else None
@@ -84,7 +84,7 @@ class Graph:
         return Condensed(component, between_first, between[:edges].copy(), NONE, NONE, member_first, members, cyclic)
 
     def reached(self, starts: Numbers, *, backward: bool = False) -> NDArray[np.bool_]:
-        """For each node, whether it can be reached from some, these included."""
+        """For each node, whether it can be reached from the start nodes, which are included."""
         from holdfast.modules import graph_kernels as kernels
 
         seen = np.zeros(self.nodes, np.uint8)
@@ -92,12 +92,12 @@ class Graph:
         return seen.view(np.bool_)
 
     def loops(self, nodes: Numbers) -> Numbers:
-        """Those of some nodes that have an edge to themselves."""
+        """The nodes among these that have an edge to themselves."""
         looping: Numbers = nodes[self.edges.has((nodes << HALF) | nodes)]
         return looping
 
     def sources(self) -> Numbers:
-        """The nodes to start from that arrive somewhere.
+        """The start nodes that arrive somewhere.
 
         In a graph with two nodes for each value, many may lead only to others like them.
         """
@@ -108,7 +108,7 @@ class Graph:
         return 2 * np.flatnonzero(self.reached(arriving, backward=True)[::2])
 
     def targets(self) -> Numbers:
-        """The nodes to arrive at that can be reached, given as if they were sources."""
+        """The nodes to arrive at that can be reached, given as their values' start nodes."""
         starts, stops = ends(self.keys)
         if self.stride == 1:
             return distinct(stops)
@@ -116,19 +116,19 @@ class Graph:
         return 2 * np.flatnonzero(self.reached(arrived)[1::2])
 
     def starting_side(self) -> tuple[Numbers, bool]:
-        """The nodes from which all pairs are found soonest, and whether these are targets."""
+        """The nodes from which all pairs are found fastest, and whether these are targets."""
         sources, targets = self.sources(), self.targets()
         is_backward = len(targets) * _FEWER < len(sources)
         return (targets, True) if is_backward else (sources, False)
 
     @cached_property
     def turned(self) -> Graph:
-        """All edges the other way round; of the two nodes of a value, the one to arrive at is the one to start from."""
+        """The graph with all edges reversed; a value's two nodes swap their roles."""
         swapped = self.keys ^ (np.int64(1) << HALF | np.int64(1)) if self.stride == 2 else self.keys
         return Graph(self.nodes, Edges(turned(swapped)), self.stride, self.no_loops)
 
     def as_it_is(self, *, backward: bool = False) -> Condensed:
-        """Each node as a component of its own."""
+        """A condensation in which each node is a component of its own."""
         if backward and self.stride == 2:
             return self.turned.as_it_is()
         nodes = np.arange(self.nodes + 1)
@@ -138,14 +138,14 @@ class Graph:
         )
 
     def for_some(self, count: int, *, backward: bool = False) -> Condensed:
-        """The best structure for listing the closure of some nodes: an existing one, or the cheapest to build."""
+        """The best structure for listing the closure of this many nodes: an existing one, or the cheapest to build."""
         if count > self.nodes // SOME:
             return (self.turned if backward else self).condensed
         return self.condensed if "condensed" in self.__dict__ and not backward else self.as_it_is(backward=backward)
 
     @property
     def nbytes(self) -> int:
-        """The memory that it takes by now."""
+        """The memory that it takes now."""
         known = [self.edges.nbytes]
         known += [self.condensed.nbytes] if "condensed" in self.__dict__ else []
         known += [self.turned.nbytes] if "turned" in self.__dict__ else []
@@ -165,12 +165,12 @@ class Condensed:
     member_first: Numbers
     members: Numbers
     cyclic: NDArray[np.uint8]
-    may_have_bits: bool = True  # only in the order of a condensation
-    in_order: bool = False  # the targets of each component ascend
+    may_have_bits: bool = True  # valid only in the order of a condensation
+    in_order: bool = False  # the targets of each component in ascending order
 
     @cached_property
     def bits(self) -> NDArray[np.uint64]:
-        """For each component the nodes that it reaches."""
+        """For each component, the nodes that it reaches."""
         from holdfast.modules import graph_kernels as kernels
 
         bits = np.empty((len(self.cyclic), (len(self.members) + 63) // 64), np.uint64)
@@ -183,10 +183,10 @@ class Condensed:
         return edges, self.member_first, self.members, self.cyclic
 
     def edited(self, lost: Numbers, gained: Numbers) -> Condensed | None:
-        """The condensation after a change of edges between nodes; None if the components or their order may be others.
+        """The condensation after a change of edges between nodes; None if the components or their order may change.
 
-        They are the same if each edge leads between two nodes that are components of their own, from a later one to an
-        earlier one: then no circle is closed or opened.
+        They stay the same if each edge leads between two nodes that are components of their own, from a later one to an
+        earlier one: then no cycle is closed or opened.
         """
         gone, come = self._between(lost), self._between(gained)
         if gone is None or come is None:
@@ -198,7 +198,7 @@ class Condensed:
         return replace(self, targets=self._targets_in_order(), added=added, removed=removed, in_order=True)
 
     def _targets_in_order(self) -> Numbers:
-        """The targets of each component ascending, as removed edges are looked for."""
+        """The targets of each component in ascending order, for finding removed edges."""
         if self.in_order:
             return self.targets
         starts = np.repeat(np.arange(len(self.cyclic)), np.diff(self.first))
@@ -211,7 +211,7 @@ class Condensed:
         return np.sort((starts << HALF) | stops) if is_apart.all() else None
 
     def fill_from(self, old: Condensed, some: Numbers) -> None:
-        """The bits of a condensation with the same components, but for some of them."""
+        """Copy the bits of a condensation with the same components, except for some of them, which are computed."""
         from holdfast.modules import graph_kernels as kernels
 
         bits = old.bits.copy()
@@ -219,18 +219,18 @@ class Condensed:
         self.__dict__["bits"] = bits
 
     def may_want_bits(self, groups: int) -> bool:
-        """Whether they are there, or fit and pay."""
+        """Whether the bits exist, or fit and pay."""
         fits = self.may_have_bits and len(self.cyclic) * len(self.members) <= MOST_BITS
         return "bits" in self.__dict__ or (fits and groups > len(self.members) // SOME)
 
     @property
     def nbytes(self) -> int:
-        """The memory that it takes by now."""
+        """The memory that it takes now."""
         arrays = (self.component, self.first, self.targets, self.member_first, self.members, self.cyclic)
         return sum(array.nbytes for array in arrays) + (self.bits.nbytes if "bits" in self.__dict__ else 0)
 
     def arrays(self, groups: int) -> tuple[Any, ...]:
-        """As the kernels take them, with bits if they fit and enough components are requested."""
+        """The arrays for the kernels, with bits if they fit and enough components are requested."""
         return *self._components, self.bits if self.may_want_bits(groups) else _NO_BITS
 
 

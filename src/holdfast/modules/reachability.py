@@ -1,8 +1,8 @@
-"""What reaches what in a graph, and the difference that a change of edges makes to it.
+"""Reachability in a graph, and its difference after a change of edges.
 
-A change is looked at from the sources only that it can affect.  If little is in reach of these, it is walked; else
+A change is evaluated only from the sources that it can affect.  If these reach little, the graph is walked; otherwise
 reachability is computed on the condensation, with a row of bits for each component where that is small and most of it
-is wanted.
+is needed.
 """
 
 from __future__ import annotations
@@ -19,18 +19,17 @@ Pairs = NDArray[np.int64]  # of two columns
 
 NO_PAIRS: Pairs = np.empty((0, 2), np.int64)
 _CAPACITY = 1 << 20  # pairs that are written at a time
-_FIRST_CAPACITY, _EACH = 1 << 10, 16  # pairs that are written at first, all and for each source: most changes are small
+_FIRST_CAPACITY, _EACH = 1 << 10, 16  # pairs in the first buffer, fixed and for each source: most changes are small
 _PATIENCE = 16  # steps, in multiples of a graph's nodes and edges, that take about as long as condensing it
-_FEW = 16  # edges that are tried one by one, however long it takes; sources that are not worth a second look
-_EACH_EDGE = 4  # changed edges for each of which it is asked whom it matters to
-_FEWER = 4  # times fewer targets than sources: then the walks begin at the targets
+_FEW = 16  # edges that are tried one by one without a budget; sources that are not worth narrowing down
+_EACH_EDGE = 4  # changed edges up to which the nodes affected by each are determined
+_FEWER = 4  # times fewer targets than sources; then the walks begin at the targets
 
 
 def closure(graph: Graph, nodes: Numbers, *, backward: bool = False) -> Iterator[Pairs]:
-    """All pairs of some nodes and what they reach, as numbers of values, a part at a time.
+    """Yields all pairs of some nodes and what they reach, as numbers of values, a part at a time.
 
-    Backward, the nodes are targets, given as if they were sources; the pairs begin with
-    them too.
+    Backward, the nodes are targets, given as if they were sources; the pairs begin with them too.
     """
     for _, gained in _differences(EMPTY, graph.for_some(len(nodes), backward=backward), nodes, graph):
         yield gained
@@ -39,14 +38,14 @@ def closure(graph: Graph, nodes: Numbers, *, backward: bool = False) -> Iterator
 
 
 def listed(graph: Graph) -> Iterator[Pairs]:
-    """All pairs of the closure, a part at a time: from the sources, or from the targets if these are far fewer."""
+    """Yields all pairs of the closure, a part at a time: from the sources, or from far fewer targets."""
     nodes, backward = graph.starting_side()
     for pairs in closure(graph, nodes, backward=backward):
         yield pairs[:, ::-1] if backward else pairs
 
 
 def has(graph: Graph, starts: Numbers, stops: Numbers) -> NDArray[np.bool_]:
-    """Of each pair of nodes, whether the second can be reached from the first: by their bits, or by a walk."""
+    """For each pair of nodes, whether the second can be reached from the first: by their bits, or by a walk."""
     from holdfast.modules import graph_kernels as kernels
 
     condensed = graph.for_some(len(starts))
@@ -65,9 +64,9 @@ def has(graph: Graph, starts: Numbers, stops: Numbers) -> NDArray[np.bool_]:
 
 
 def sizes(graph: Graph) -> Iterator[int]:
-    """How many pairs the closure of all sources has, counted a part at a time and not written out.
+    """Yields the number of pairs in the closure of all sources, a part at a time, without writing the pairs.
 
-    Only the components of sources are counted: where these are few, so are the walks.
+    Only the components of sources are counted: if these are few, so are the walks.
     """
     from holdfast.modules import graph_kernels as kernels
 
@@ -87,7 +86,7 @@ def sizes(graph: Graph) -> Iterator[int]:
 
 
 def difference(old: Graph, new: Graph) -> Iterator[tuple[Pairs, Pairs]]:
-    """The pairs that a change of edges takes from what reaches what, and those that it adds, a part at a time.
+    """Yields the pairs that a change of edges removes from the closure, and those that it adds, a part at a time.
 
     Nothing else is visited.  Both graphs have the same nodes.
     """
@@ -106,8 +105,8 @@ def difference(old: Graph, new: Graph) -> Iterator[tuple[Pairs, Pairs]]:
 
 
 def _walked(old: Graph, new: Graph, nodes: Numbers, *, backward: bool) -> list[tuple[Pairs, Pairs]] | None:
-    """The differences by walking both graphs as they are; None if that takes more steps than condensing them would."""
-    patience = _PATIENCE if new.nearest is None else _PATIENCE // 2  # to edit a condensation is quicker
+    """The differences by walking both graphs as they are; None if that takes more steps than condensing them."""
+    patience = _PATIENCE if new.nearest is None else _PATIENCE // 2  # editing a condensation is faster
     budget = patience * (old.nodes + len(old.edges.keys))
     if not len(nodes):
         return []
@@ -119,14 +118,13 @@ def _walked(old: Graph, new: Graph, nodes: Numbers, *, backward: bool) -> list[t
 
 
 class _TooFarError(Exception):
-    """A walk is longer than its budget."""
+    """A walk exceeds its budget."""
 
 
 def affected(old: Graph, new: Graph, *, backward: bool = False) -> Numbers:
     """The sources that may reach more or less than before; backward the targets, given as if they were sources.
 
-    A removed edge does not matter while its target can be reached otherwise, without any added edge; and the
-    other way round.
+    A removed edge does not matter if its target can be reached otherwise, without any added edge; and vice versa.
     """
     removed, added = old.edges.change(new.edges)
     kept = Graph(old.nodes, old.edges.edited(removed, NONE), old.stride) if len(removed) else old
@@ -142,9 +140,10 @@ def affected(old: Graph, new: Graph, *, backward: bool = False) -> Numbers:
 
 
 def _touched(graph: Graph, kept: Graph, starts: Numbers, stops: Numbers, *, backward: bool) -> NDArray[np.bool_]:
-    """The nodes that reach one of some edges, or that can be reached from one.
+    """The nodes that reach one of these edges, or that can be reached from one.
 
-    Of few edges, not those that reach the other end without any changed edge: an edge does not matter to them.
+    For few edges, leaves out the nodes that reach the other end without any changed edge: the edge does not matter to
+    them.
     """
     near, far = (stops, starts) if backward else (starts, stops)
     touched = graph.reached(near, backward=not backward)
@@ -153,13 +152,13 @@ def _touched(graph: Graph, kept: Graph, starts: Numbers, stops: Numbers, *, back
     touched[:] = False
     for place in range(len(near)):
         still = kept.reached(far[place : place + 1], backward=not backward)
-        still[far[place]] = False  # it is there without a step; whether a circle leads back to it is another matter
+        still[far[place]] = False  # it reaches itself in no step; whether by a cycle too is a different question
         touched |= graph.reached(near[place : place + 1], backward=not backward) & ~still
     return touched
 
 
 def _detoured(graph: Graph, keys: Numbers) -> NDArray[np.bool_]:
-    """Of some edges that a graph does not have, whether it has a detour; of many only as long as this is quick."""
+    """For edges that a graph does not have, whether it has a detour; for many edges, only as long as that is fast."""
     from holdfast.modules import graph_kernels as kernels
 
     found = np.zeros(len(keys), np.uint8)
@@ -172,7 +171,7 @@ def _detoured(graph: Graph, keys: Numbers) -> NDArray[np.bool_]:
 def _differences(
     old: Condensed, new: Condensed, sources: Numbers, graph: Graph, budget: int = -1
 ) -> Iterator[tuple[Pairs, Pairs]]:
-    """Sources that are in the same components before and after lose and gain the same."""
+    """Yields the differences; sources in the same components before and after lose and gain the same."""
     from holdfast.modules import graph_kernels as kernels
 
     before = old.component[sources] if old is not EMPTY else np.full(len(sources), -1, np.int64)

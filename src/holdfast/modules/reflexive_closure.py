@@ -1,7 +1,7 @@
-"""Reflexive-transitive closure, and equivalence: closures with `R(x, x) :- R(x, _)` or `R(x, x) :- R(_, x)`.
+"""Reflexive-transitive closure and equivalence: closures with `R(x, x) :- R(x, _)` or `R(x, x) :- R(_, x)`.
 
 A relation declared `eqrel` has the rules of an equivalence, and so has owl:sameAs in OWL 2 RL (eq-ref, eq-sym,
-eq-trans).  Neither the framework nor the other modules know of this file: it only says which shapes belong together.
+eq-trans).  Neither the framework nor the other modules know of this file: it only states which shapes belong together.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ _REFLEXIVE = frozenset({Shape.REFLEXIVE_SOURCE, Shape.REFLEXIVE_TARGET})
 
 
 class ReflexiveTransitiveClosure(Closure):
-    """What can be reached in a graph, in no step too."""
+    """Reachability in a graph, in zero or more steps."""
 
     name = "reflexive-transitive-closure"
     about = "what reaches what, in any number of steps"
@@ -21,7 +21,7 @@ class ReflexiveTransitiveClosure(Closure):
 
 
 class Equivalence(Closure):
-    """Classes of equal things."""
+    """Classes of equal values."""
 
     name = "equivalence"
     about = "what is equal to what: reflexive, symmetric and transitive"

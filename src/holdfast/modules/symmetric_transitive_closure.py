@@ -1,6 +1,6 @@
 """Symmetric-transitive closure: `R(x, z) :- R(x, y), R(y, z)` and `R(y, x) :- R(x, y)` (the paper's section 6).
 
-The pairs of a connected component, all of them.  Strongly connected components of edges taken both ways are the
+It has all pairs of each connected component.  If edges are taken both ways, strongly connected components are the
 connected ones, so this is the transitive closure of another graph.
 """
 
@@ -11,7 +11,7 @@ from holdfast.program.patterns import Shape
 
 
 class SymmetricTransitiveClosure(Closure):
-    """What is connected."""
+    """Connectivity in an undirected graph."""
 
     name = "symmetric-transitive-closure"
     about = "what is connected with what"

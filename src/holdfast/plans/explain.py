@@ -37,9 +37,9 @@ Data = Callable[[HyperNode], Mapping[str, object]]
 
 
 def explain(program: Program, remarks: Lines = lambda _: (), sizes: SizeStatistics | None = None) -> str:
-    """How each hyper-node is evaluated, for a person to read, with what else there is to say of it.
+    """How each hyper-node is evaluated, as text, with further remarks on it.
 
-    With the sizes of facts, in the order that these suggest, and with the rows that each step is expected to give.
+    With the sizes of facts, it shows the join order that these suggest and the expected rows of each step.
     """
     nodes = [node for node in program.nodes if _has_rules(node)]
     return "\n".join(line for node in nodes for line in _node_lines(node, program, remarks, sizes))
@@ -105,7 +105,7 @@ def _sized_lines(plan: AnyPlan, program: Program, sizes: SizeStatistics | None) 
 
 
 def expected_rows(plan: AnyPlan, sizes: SizeStatistics) -> list[float]:
-    """The rows that each step is expected to give, if all facts of the delta are new; tests keep all of them."""
+    """The expected rows after each step, if all facts of the delta are new; tests are assumed to keep all rows."""
     found: list[float] = []
     for step in () if isinstance(plan, AggregatePlan) else plan.steps:
         rows = found[-1] if found else 1.0

@@ -1,4 +1,4 @@
-"""Plans whose instances emit not only their heads but facts of their bodies too."""
+"""Plans whose instances emit not only their heads but also facts of their bodies."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from holdfast.program.model import Argument, Atom, HyperNode, Negated, Rule, Ter
 class InstancePlanner(Planner):
     """Plans the rules of one hyper-node; every plan emits the head first and then the facts of the body's atoms.
 
-    Its rules are its own (`node.nonrecursive`, `node.recursive`): their wildcards have names.
+    It has rules of its own (`node.nonrecursive`, `node.recursive`), in which wildcards have names.
     """
 
     def __init__(self, node: HyperNode, statistics: SizeStatistics) -> None:
@@ -22,7 +22,7 @@ class InstancePlanner(Planner):
         super().__init__(replace(node, nonrecursive=nonrecursive, recursive=recursive), statistics)
 
     def make(self, rule: Rule, pivot: int | None, order: Sequence[int], changing: Collection[str] | None) -> Plan:
-        """The head, then each atom; run backwards, without the goal that the body begins with."""
+        """Emits the head, then each atom; backwards, without the goal that the body begins with."""
         atoms = [literal for literal in rule.body if isinstance(literal, Atom | Negated)]
         is_backward = any(rule is known for known in self._backward.values()) or self.limits.starts_from_groups(rule)
         outputs: list[Output] = [(rule.predicate, rule.arguments)]
@@ -35,7 +35,7 @@ class BodyPlanner(Planner):
 
     def __init__(self, node: HyperNode, statistics: SizeStatistics) -> None:
         super().__init__(node, statistics)
-        self._named: dict[int, tuple[Rule, Rule]] = {}  # by id; the rule is held, so that its id stays its own
+        self._named: dict[int, tuple[Rule, Rule]] = {}  # by the id of the rule; holding the rule keeps the id unique
 
     def _plan(self, rule: Rule, pivot: int | None, delta: float, *, within: bool) -> Plan:
         if self._is_backward(rule):
@@ -46,7 +46,7 @@ class BodyPlanner(Planner):
         return super()._plan(known[1], pivot, delta, within=within)
 
     def make(self, rule: Rule, pivot: int | None, order: Sequence[int], changing: Collection[str] | None) -> Plan:
-        """The head, then each positive atom of the hyper-node; run backwards, without the goal."""
+        """Emits the head, then each positive atom of the hyper-node; backwards, without the goal."""
         own = [atom for atom in rule.body if isinstance(atom, Atom) and atom.predicate in self._own]
         own = own[self._is_backward(rule) :]
         outputs = ((rule.predicate, rule.arguments), *((atom.predicate, _terms(atom.arguments)) for atom in own))

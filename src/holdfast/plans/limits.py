@@ -1,5 +1,4 @@
-"""Rules made of the rules of limit relations: some start from groups, some prove by what is on a better level, some
-only look at groups."""
+"""Rules made from those of limit relations: they start from groups, read only better levels, or only read groups."""
 
 from __future__ import annotations
 
@@ -22,7 +21,7 @@ from holdfast.values import Type
 
 
 def goal_of(rule: Rule) -> tuple[tuple[Var | Const, ...], list[Assign]]:
-    """A rule's head with a variable for each term that is computed, and what computes them."""
+    """A rule's head with a variable for each computed term, and the assignments that compute them."""
     fresh = (Var(f"goal{number}", term.type) for number, term in enumerate(rule.arguments))
     goal = tuple(term if isinstance(term, Var | Const) else next(fresh) for term in rule.arguments)
     pairs = zip(goal, rule.arguments, strict=True)
@@ -30,11 +29,11 @@ def goal_of(rule: Rule) -> tuple[tuple[Var | Const, ...], list[Assign]]:
 
 
 class LimitPlans:
-    """What is made of the rules of one hyper-node; each once, since plans are kept by a rule's identity."""
+    """The rules derived from those of one hyper-node; each is made once, since plans are kept by a rule's identity."""
 
     def __init__(self, node: HyperNode) -> None:
         self._node = node
-        self._by_group: dict[int, tuple[Rule, Rule]] = {}  # with the rule, so that its id stays its own
+        self._by_group: dict[int, tuple[Rule, Rule]] = {}  # with the rule, which keeps its id unique
         self._founded: dict[tuple[int, str], tuple[Rule, Rule]] = {}
         self._best: dict[str, AggregatePlan] = {}
         self._same: dict[str, Plan] = {}
@@ -47,11 +46,11 @@ class LimitPlans:
         return known[1]
 
     def starts_from_groups(self, rule: Rule) -> bool:
-        """Whether `by_group` made a rule."""
+        """Whether a rule was made by `by_group`."""
         return any(rule is made for _, made in self._by_group.values())
 
     def founded(self, rule: Rule, below: str) -> Rule:
-        """A rule whose instances read only values that are `below` what they offer."""
+        """A rule whose instances only read values that are `below` what they offer."""
         known = self._founded.get((id(rule), below))
         if known is None:
             known = self._founded[id(rule), below] = rule, _founded(rule, below, self._node)

@@ -39,7 +39,7 @@ def variables(term: Term | Wildcard) -> Iterator[Var]:
 
 def literal_variables(literal: BodyLiteral) -> set[Var]:
     """The variables that occur in a literal."""
-    if isinstance(literal, Atom | Negated):  # nothing is nested in these, and there are many
+    if isinstance(literal, Atom | Negated):  # they contain no nested terms, and there are many of them
         return {argument for argument in literal.arguments if isinstance(argument, Var)}
     return {variable for term in terms(literal) for variable in variables(term)}
 
@@ -89,13 +89,13 @@ def needs(literal: BodyLiteral) -> tuple[set[Var], int]:
 
 
 def can_run(literal: BodyLiteral, bound: set[Var]) -> bool:
-    """Whether a literal other than a positive atom has what it needs."""
+    """Whether the needs of a literal other than a positive atom are met."""
     wanted, count = needs(literal)
     return not isinstance(literal, Atom) and len(wanted & bound) >= count
 
 
 def may_fail(literal: BodyLiteral) -> bool:
-    """Whether a literal may have no value for some bindings, as a division by zero has none."""
+    """Whether a literal may have no value for some bindings, such as a division by zero."""
     return any(_is_partial(term) for term in terms(literal))
 
 

@@ -1,7 +1,7 @@
-"""Plans: how a rule's body is walked, as plain data that can be printed and that every backend runs.
+"""Plans: how a rule's body is evaluated, as plain data that can be printed and that every backend runs.
 
-A plan is a list of steps that starts from one empty binding and ends with the head.  Which facts an atom reads is
-a `Read`; the maintenance algorithms say what the reads mean by handing `apply` a mapping from reads to fact sets.
+A plan is a list of steps that starts from one empty binding and ends with the head.  A `Read` names the facts that an
+atom reads; the maintenance algorithms define the reads by passing `apply` a mapping from reads to fact sets.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from holdfast.values import Type
 class Read(Enum):
     """What an atom reads, in the letters of Π⟦Ip, In : P, N⟧ (ALGORITHMS.md, "Notation").
 
-    A delta plan is split at a pivot: atoms before it read OLD, the pivot DELTA, atoms after it ALL, so that an
-    instance with several facts of the delta is met once.
+    A delta plan is split at a pivot: atoms before it read OLD, the pivot DELTA, atoms after it ALL, so that an instance
+    with several facts of the delta is emitted once.
     """
 
     ALL = "all"  # Ip
@@ -52,7 +52,7 @@ class Join:
 
 @dataclass(frozen=True)
 class AntiJoin:
-    """Keep the bindings for which no such fact is read; `key` are the columns that are not wildcards."""
+    """Keep the bindings for which there is no such fact; `key` are the columns that are not wildcards."""
 
     atom: Negated
     read: Read
@@ -94,14 +94,14 @@ GOAL = Var("goal#", Type.NUMBER)
 class Plan:
     """The steps of one rule; `pivot` is the position in the body of the literal that reads the delta, if any.
 
-    `live[i]` are the variables that a binding carries after step i.  Equal only to itself, so that a backend can
+    `live[i]` are the variables that a binding carries after step i.  Plans compare by identity, so that a backend can
     keep what it prepared for a plan without comparing rules.
     """
 
     rule: Rule
     pivot: int | None
-    order: tuple[int, ...]  # in which the positive atoms are joined
-    outputs: tuple[Output, ...]  # what each instance gives: its head, or, run backwards, facts of its body
+    order: tuple[int, ...]  # the join order of the positive atoms
+    outputs: tuple[Output, ...]  # what each instance emits: its head, or, run backwards, facts of its body
     steps: tuple[Step, ...]
     live: tuple[tuple[Var, ...], ...]
 
@@ -112,7 +112,7 @@ class Plan:
 
     @cached_property
     def delta(self) -> tuple[Read, str] | None:
-        """What it starts from, if that is changed facts: as what they are read, and their predicate."""
+        """The read and the predicate of the changed facts that it starts from, if it does."""
         if self.pivot is None:
             return None
         literal = self.rule.body[self.pivot]
@@ -137,7 +137,7 @@ AnyPlan: TypeAlias = Plan | AggregatePlan
 
 @dataclass(frozen=True)
 class NodePlans:
-    """What it takes to evaluate one hyper-node from scratch."""
+    """The plans that evaluate one hyper-node from scratch."""
 
     predicates: tuple[str, ...]
     nonrecursive: tuple[AnyPlan, ...]  # Π_n, over all facts

@@ -1,4 +1,4 @@
-"""The order in which a rule's positive atoms are joined: the cheapest by estimate."""
+"""Orders the joins of a rule's positive atoms by estimated cost."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from holdfast.plans.readiness import BoundVariables
 from holdfast.plans.statistics import SizeStatistics
 from holdfast.program.model import Atom, Const, Rule, Var
 
-_EXHAUSTIVE = 4  # atoms up to which all orders are tried
-_PROBE = 3.0  # what looking up a key costs, when walking on to one more fact costs 1
-_COVER = 20.0  # what entering one new fact into an index costs
+_EXHAUSTIVE = 4  # try all orders up to this number of atoms
+_PROBE = 3.0  # cost of looking up a key, where walking on to one more fact costs 1
+_COVER = 20.0  # cost of entering one new fact into an index
 
 
 def atom_order(rule: Rule, pivot: int | None, delta: float, statistics: SizeStatistics) -> tuple[int, ...]:
@@ -33,7 +33,7 @@ def atom_order(rule: Rule, pivot: int | None, delta: float, statistics: SizeStat
 
 
 def cost(rule: Rule, pivot: int, order: Sequence[int], delta: float, statistics: SizeStatistics) -> float:
-    """What a delta form of a rule costs in some order, by estimate: 1 for each fact walked."""
+    """The estimated cost of a delta form of a rule in a given order: 1 for each fact walked."""
     return _Costs(rule, pivot, delta, statistics).of(order)
 
 
@@ -44,7 +44,7 @@ def goal_first(rule: Rule, statistics: SizeStatistics) -> tuple[int, ...]:
 
 
 def _greedy(atoms: Sequence[int], costs: _Costs, bound: set[Var]) -> list[int]:
-    """Choose the atom with the fewest facts; an atom is estimated again when another of its variables is bound."""
+    """Repeatedly choose the atom with the fewest facts; re-estimate an atom when another of its variables is bound."""
     readers: dict[Var, list[int]] = {}
     for position in atoms:
         for variable in costs.variables[position]:
@@ -79,7 +79,7 @@ class _Costs:
         self.computed = {i: literal for i, literal in enumerate(rule.body) if not isinstance(literal, Atom)}
 
     def of(self, order: Sequence[int]) -> float:
-        """What an order costs: lookups, facts walked, and the index on new facts that a later pivot needs."""
+        """The cost of an order: lookups, facts walked, and the index on new facts that a later pivot needs."""
         closure, bindings, cost = self.closure(set()), 1.0, 0.0
         for place, position in enumerate(order):
             met = bindings * self.facts_met(position, closure.bound)
@@ -93,7 +93,7 @@ class _Costs:
         return cost
 
     def _to_index(self, position: int, bound: set[Var]) -> float:
-        """How many facts the index of a later pivot must take in: the new ones, or all, if it does not exist yet."""
+        """The number of facts to enter into the index of a later pivot: the new ones, or all if it does not exist."""
         return max(self.delta, self.statistics.unindexed(*self._known(position, bound)))
 
     def _known(self, position: int, bound: set[Var]) -> tuple[str, tuple[int, ...]]:
@@ -103,7 +103,7 @@ class _Costs:
         return atom.predicate, tuple(i for i, a in enumerate(atom.arguments) if isinstance(a, Const) or a in bound)
 
     def facts_met(self, position: int, bound: set[Var]) -> float:
-        """How many facts one binding meets in an atom."""
+        """The number of facts that one binding matches in an atom."""
         atom = self.rule.body[position]
         assert isinstance(atom, Atom)
         _, known = self._known(position, bound)
@@ -113,7 +113,7 @@ class _Costs:
         return met * self._size(position) / max(1.0, self.statistics.size(atom.predicate))
 
     def closure(self, bound: set[Var]) -> BoundVariables:
-        """The bound variables with those that are computed from them."""
+        """The bound variables together with those computed from them."""
         closure = BoundVariables(self.computed, self.variables)
         closure.add(bound)
         return closure

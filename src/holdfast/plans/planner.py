@@ -1,4 +1,4 @@
-"""From rules to plans: the steps of a rule in a given join order, and its delta forms."""
+"""Turns rules into plans: the steps of a rule in a given join order, and its delta forms."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ from holdfast.program.model import (
 from holdfast.program.ranks import Rank, ranks
 from holdfast.values import Type
 
-_LATE = 4  # times as much to do as the rule with least
-_TUPLES = 64  # of rules, of which is remembered what they read
+_LATE = 4  # times the work of the cheapest rule
+_TUPLES = 64  # tuples of rules whose reads are remembered
 
 
 class Planner:
@@ -65,7 +65,7 @@ class Planner:
         self.statistics = statistics or Guess(node.predicates if node.is_recursive else ())
         self._plans: dict[tuple[int, int | None, bool], tuple[Plan, _Sizes]] = {}
         self._backward: dict[int, Rule] = {}
-        self._readers: dict[int, tuple[Iterable[Rule], _Readers]] = {}  # rules are held, so that their id stays theirs
+        self._readers: dict[int, tuple[Iterable[Rule], _Readers]] = {}  # holding the rules keeps their ids unique
         self._ranks: dict[tuple[int, ...], tuple[Rank, ...]] = {}
 
     @cached_property
@@ -88,7 +88,7 @@ class Planner:
     ) -> tuple[Plan, ...]:
         """Π_r: a plan for each recursive atom of each rule; `delta` has the number of new facts of each predicate.
 
-        With it, plans for predicates that have no new facts are left out.
+        If it is given, plans for predicates without new facts are omitted.
         """
         readers = self._readers_of(self.node.recursive if rules is None else rules)
         wanted = self.node.predicates if delta is None else [name for name, size in delta.items() if size]
@@ -99,7 +99,7 @@ class Planner:
         )
 
     def _readers_of(self, rules: Iterable[Rule]) -> _Readers:
-        """By what they read; looked up once for a tuple of rules that stays."""
+        """The rules by what they read; computed once for a tuple of rules that is passed again."""
         known = self._readers.get(id(rules))
         if known is None:
             if len(self._readers) >= _TUPLES:
@@ -110,8 +110,8 @@ class Planner:
     def late(self, delta: Mapping[str, int]) -> tuple[Rule, ...]:
         """Recursive rules for which new facts mean so much work that the others should finish first.
 
-        What they would get round by round they then see at once, and much that they would emit more than once
-        they emit only once.
+        They then see at once what they would otherwise get round by round, and emit many heads once instead of several
+        times.
         """
         if len(self.node.recursive) < 2 or math.isinf(self.statistics.many):
             return ()
@@ -124,7 +124,7 @@ class Planner:
         return tuple(self.node.recursive[number] for number in sorted(costs) if costs[number] > most)
 
     def work(self, own: Mapping[str, int], read: Mapping[str, int]) -> float:
-        """What new facts, its own and those it reads, cost the recursive rules by estimate: 1 for each fact walked."""
+        """The estimated cost of new facts, its own and those it reads, for recursive rules: 1 for each fact walked."""
         plans, delta = (*self.recursive(own), *self.changed(self.node.recursive, read, {})), {**own, **read}
         return sum(self._cost(plan, delta) for plan in plans)
 
@@ -133,7 +133,7 @@ class Planner:
         return cost(plan.rule, plan.pivot, plan.order, delta[_predicate(plan.rule, plan.pivot)], self.statistics)
 
     def cannot_circle(self, rules: Sequence[Rule]) -> bool:
-        """Whether no fact can be among its own grounds by some recursive rules, as far as can be seen."""
+        """Whether it is certain that no fact can support itself by these recursive rules."""
         known = self._ranks.get(tuple(map(id, rules)))
         if known is None:
             known = self._ranks[tuple(map(id, rules))] = tuple(ranks(rules, self.node.predicates))
@@ -145,7 +145,7 @@ class Planner:
         return LimitPlans(self.node)
 
     def by_group(self, rules: Iterable[Rule], goals: Mapping[str, int]) -> tuple[Plan, ...]:
-        """Plans that give all heads of some rules in the groups of some goals (read as the delta), of any value."""
+        """Plans that emit all heads of some rules, of any value, in the groups of the goals (read as the delta)."""
         return tuple(
             self._plan(self.limits.by_group(rule), 0, goals[rule.predicate], within=True)
             for rule in self._deriving(rules, goals)
@@ -168,21 +168,21 @@ class Planner:
         )
 
     def heads(self, rules: Iterable[Rule], goals: Mapping[str, int]) -> tuple[Plan, ...]:
-        """Plans that give those of some goals (read as the delta) that a rule derives."""
+        """Plans that emit the goals (read as the delta) that a rule derives."""
         return tuple(
             self._plan(self._backwards(rule), 0, goals[rule.predicate], within=True)
             for rule in self._deriving(rules, goals)
         )
 
     def bodies(self, rules: Iterable[Rule], goals: Mapping[str, int]) -> tuple[Plan, ...]:
-        """Plans that give the facts of this hyper-node in the bodies of instances that derive a goal.
+        """Plans that emit the facts of this hyper-node in the bodies of instances that derive a goal.
 
-        They start from the goals and carry their numbers along, so that a backend can stop when a goal has enough.
+        They start from the goals and carry their numbers, so that a backend can stop when a goal has enough instances.
         """
         return tuple(self._body_plan(self._backwards(rule)) for rule in self._deriving(rules, goals))
 
     def _deriving(self, rules: Iterable[Rule], goals: Mapping[str, int]) -> list[Rule]:
-        """Those of some rules that derive goals, in order."""
+        """The rules that derive goals, in order."""
         readers = self._readers_of(rules)
         found = [use for name, size in goals.items() if size for use in readers.heads.get(name, ())]
         return [rule for _, _, _, rule in sorted(found, key=_PLACE)]
@@ -207,7 +207,7 @@ class Planner:
         return known
 
     def _plan(self, rule: Rule, pivot: int | None, delta: float, *, within: bool) -> Plan:
-        """`within` a hyper-node only its own facts are new, from outside any may be."""
+        """`within` a hyper-node, only its own facts are new; from outside, any may be."""
         place = (id(rule), pivot, within)
         known = self._plans.get(place)
         if known is not None and known[1].are_near(delta, self.statistics):
@@ -232,7 +232,7 @@ _PLACE = itemgetter(0, 1)
 
 
 class _Readers:
-    """Rules by the predicates in them, so that those that a change does not concern cost nothing."""
+    """Rules by the predicates in them, so that rules that a change does not concern cost nothing."""
 
     def __init__(self, rules: Iterable[Rule], own: Collection[str]) -> None:
         self.positive: dict[str, list[_Use]] = {}
@@ -254,7 +254,7 @@ def backwards(rule: Rule) -> Rule:
 
 
 def named_body(rule: Rule) -> list[BodyLiteral]:
-    """The body with no wildcards in its positive atoms, so that their facts can be emitted."""
+    """The body without wildcards in its positive atoms, so that their facts can be emitted."""
     return [_named(literal, place) if isinstance(literal, Atom) else literal for place, literal in enumerate(rule.body)]
 
 
@@ -300,7 +300,7 @@ def make_plan(
     """A plan with the positive atoms in a given order.
 
     `changing` are the predicates that may have facts in the delta (None: all); the others are read as they are.
-    `outputs` is what each instance gives if that is not its head; such a plan also carries the goal's number, unless
+    `outputs` is what each instance emits if that is not its head; such a plan also carries the goal's number, unless
     `counts_goals` is false.
     """
     counts = outputs is not None if counts_goals is None else counts_goals
@@ -321,14 +321,14 @@ def _predicate(rule: Rule, position: int) -> str:
 
 
 class _Sizes:
-    """How many facts there were when a plan was made; it is as good when there are not four times as many or few."""
+    """The numbers of facts when a plan was made; it stays good until one grows or shrinks fourfold."""
 
     def __init__(self, delta: float = 0.0, of: Mapping[str, float] = MappingProxyType({})) -> None:
         self._delta = _near(delta)
         self._of = [(name, *_near(size)) for name, size in of.items()]
 
     def are_near(self, delta: float, now: SizeStatistics) -> bool:
-        """Whether they are about the same now."""
+        """Whether the sizes are about the same now."""
         least, most = self._delta
         if not least < delta < most:
             return False
@@ -339,13 +339,13 @@ class _Sizes:
 
 
 def _near(size: float) -> tuple[float, float]:
-    """Bounds; below 64 facts all sizes are alike."""
+    """Bounds; all sizes below 64 facts count as equal."""
     least = max(size, 64.0)
     return (least / 4 if least >= 4 * 64 else -1.0), 4 * least
 
 
 class _Steps:
-    """Puts the literals in order: what only filters or computes as soon as it can, then the next atom."""
+    """Orders the literals: filters and computations as early as possible, then the next atom."""
 
     def __init__(self, rule: Rule, pivot: int | None, order: Sequence[int], changing: Collection[str] | None) -> None:
         self.rule = rule
@@ -355,13 +355,13 @@ class _Steps:
         self.bound: set[Var] = set()
         self.left = dict(enumerate(rule.body))
         self._variables = [literal_variables(literal) for literal in rule.body]
-        self._uses = Counter(variable for found in self._variables for variable in found)  # in what is left
+        self._uses = Counter(variable for found in self._variables for variable in found)  # in the remaining literals
         joined = set(order)
         self._readiness = Readiness({i: literal for i, literal in self.left.items() if i not in joined})
         self._ready, self._held = self._readiness.ready, list[int]()  # heaps
 
     def all(self, *, atom_first: bool = False) -> Iterator[Step]:
-        """The steps; a plan that counts goals reads them before it computes anything, even a constant."""
+        """All steps; a plan that counts goals reads them before it computes anything, even a constant."""
         if atom_first:
             yield self._atom_step(self.order.popleft())
         while self.left:
@@ -377,7 +377,7 @@ class _Steps:
         return self._atom_step(self.order.popleft()) if self.order else self._free_step(heappop(self._held))
 
     def _waits(self, position: int) -> bool:
-        """A literal that may have no value should only see what passes all others.
+        """A literal that may have no value should only see bindings that pass all others.
 
         A variable that another literal needs is nevertheless computed at once.
         """

@@ -1,4 +1,4 @@
-"""What each plan took: collected by a backend while it runs plans, if a profile is asked for."""
+"""Measures plans: a backend collects the figures while it runs them, if a profile is requested."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ class PlanFigures:
         self.seconds = 0.0
         steps = () if isinstance(plan, AggregatePlan) else plan.steps
         self.rows = [0] * (len(steps) + 1)
-        """The bindings that each step gave; last, the heads, where a step of its own makes them."""
+        """The bindings that each step emitted; last, the heads, where a separate step makes them."""
         self.fanouts = [_fanout(step, statistics) if isinstance(step, Join) else None for step in steps]
-        """How many facts the planner expected a binding to meet, when the plan was first used."""
+        """The number of facts that the planner expected a binding to match, when the plan was first used."""
 
 
 def _fanout(step: Join, statistics: SizeStatistics) -> float | None:
     if step.read is Read.DELTA:
-        return None  # it depends on the changed facts, which differ from run to run
+        return None  # depends on the changed facts, which differ from run to run
     return statistics.fanout(step.atom.predicate, step.key, len(step.atom.arguments))
 
 
@@ -43,11 +43,11 @@ class PlanProfile:
 
     @property
     def plans(self) -> list[PlanFigures]:
-        """Those that have run, the slowest first."""
+        """The plans that have run, slowest first."""
         return sorted(self._plans.values(), key=lambda figures: -figures.seconds)
 
     def of(self, plan: Plan | AggregatePlan) -> PlanFigures:
-        """The figures of a plan, which runs once more."""
+        """The figures of a plan; counts one more run."""
         found = self._plans.get(plan)
         if found is None:
             found = self._plans[plan] = PlanFigures(plan, self._statistics)
@@ -56,7 +56,7 @@ class PlanProfile:
 
 
 def timed(run: Iterator[_T], figures: PlanFigures, note: Callable[[PlanFigures, _T], None]) -> Iterator[_T]:
-    """What a run gives, with the time that it takes; the time between two results does not count."""
+    """Yields the results of a run and measures its time; the time between two results does not count."""
     following = iter(run)
     while True:
         begun = perf_counter()

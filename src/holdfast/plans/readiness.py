@@ -1,4 +1,4 @@
-"""Which literals can run, updated as variables are bound: each variable is visited once for each of its literals."""
+"""Tracks which literals can run as variables are bound: each variable is visited once for each of its literals."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Readiness:
         self.ready = [position for position, count in self._missing.items() if not count]
 
     def bind(self, variables: Iterable[Var]) -> list[int]:
-        """Variables are bound that were not; gives the literals that can run now and could not before."""
+        """Bind new variables; returns the literals that can run now and could not before."""
         found = []
         for variable in variables:
             for position in self._readers.get(variable, ()):
@@ -33,7 +33,7 @@ class Readiness:
 
 
 class BoundVariables:
-    """Bound variables, with those that literals compute from them."""
+    """Bound variables, including those that literals compute from them."""
 
     def __init__(self, literals: Mapping[int, BodyLiteral], variables: Mapping[int, set[Var]]) -> None:
         self.bound: set[Var] = set()
@@ -42,7 +42,7 @@ class BoundVariables:
             self.add(variables[position])
 
     def add(self, variables: Iterable[Var]) -> set[Var]:
-        """Bind variables; gives all that are bound only now."""
+        """Bind variables; returns all that have become bound."""
         new, waiting = set[Var](), [set(variables)]
         while waiting:
             fresh = waiting.pop() - self.bound

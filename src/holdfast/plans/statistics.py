@@ -1,4 +1,4 @@
-"""What the planner knows of the facts."""
+"""The planner's statistics of facts."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from holdfast.quick_dataclass import dataclass
 
 
 class SizeStatistics(Protocol):
-    """Sizes, as far as they are known."""
+    """The sizes of relations, as far as known."""
 
     @property
     def many(self) -> float:
-        """A rule with more instances in a round may wait for rounds of the others; infinite where rounds are dear."""
+        """A rule with more instances in a round may wait for the others; infinite where rounds are expensive."""
         ...
 
     def size(self, predicate: str) -> float:
-        """How many facts a predicate has."""
+        """The number of facts of a predicate."""
         ...
 
     def smallest(self, predicate: str, column: int) -> float:
@@ -26,33 +26,33 @@ class SizeStatistics(Protocol):
         ...
 
     def fanout(self, predicate: str, columns: tuple[int, ...], arity: int) -> float:
-        """How many facts of a predicate share their values in some columns, on average."""
+        """The average number of facts of a predicate that share their values in these columns."""
         ...
 
     def unindexed(self, predicate: str, columns: tuple[int, ...]) -> float:
-        """How many facts an index on some columns would have to take in before it can be used."""
+        """The number of facts to be entered into an index on these columns before it can be used."""
         ...
 
 
 @dataclass(frozen=True)
 class Guess:
-    """Statistics without facts: every relation is middling, one that is still being computed becomes large."""
+    """Statistics without facts: every relation is of medium size, and one still being computed becomes large."""
 
     growing: Collection[str] = ()
     many: float = math.inf
 
     def size(self, predicate: str) -> float:
-        """A round number."""
+        """A constant."""
         return 1e6 if predicate in self.growing else 1e3
 
     def smallest(self, predicate: str, column: int) -> float:
-        """Nothing is known."""
+        """Always unknown."""
         return -math.inf
 
     def fanout(self, predicate: str, columns: tuple[int, ...], arity: int) -> float:
-        """As if the columns were independent and each had equally many values."""
+        """Assumes that columns are independent and have equally many values."""
         return float(self.size(predicate) ** (1 - len(columns) / arity)) if arity else 1.0
 
     def unindexed(self, predicate: str, columns: tuple[int, ...]) -> float:
-        """As if all indexes were there."""
+        """Assumes that all indexes exist."""
         return 0.0

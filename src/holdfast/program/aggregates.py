@@ -29,10 +29,14 @@ from holdfast.program.core import (
     CoreLiteral,
     CoreRule,
     bound_variables,
+    children,
+    is_counted,
     is_fresh,
+    is_unused,
     literal_variables,
+    rebuilt,
 )
-from holdfast.program.flatten import Flat, Flattener, Fresh, Pending, read_lonely_as_wildcards
+from holdfast.program.flatten import Flat, Flattener, Fresh, Pending, counted, read_lonely_as_wildcards
 from holdfast.program.names import Names
 from holdfast.program.normal_form import MOST_ALTERNATIVES, report_too_many
 from holdfast.quick_dataclass import dataclass
@@ -217,7 +221,10 @@ class Expander:
         return tuple(literal for literal in seed if all(v.name in bound for v in literal_variables(literal)))
 
     def _countable(self, place: WrittenRule, pending: Pending) -> list[Flat]:
-        """Each different value of a `_` inside an aggregate counts, so it gets a name; for an extremum it need not."""
+        """Each different value of a `_` inside an aggregate counts, so it gets a name; for an extremum it need not.
+
+        So does that of a `_` inside a record.
+        """
         if pending.aggregate.function in EXTREMES:
             return list(pending.inner)
         return [
@@ -272,16 +279,25 @@ def _with_computed(fresh: Fresh, scope: Names, flat: Flat, variable: tree.Variab
 
 
 def _named(fresh: Fresh, literal: CoreLiteral) -> CoreLiteral:
+    if isinstance(literal, CoreCompare):
+        return replace(literal, left=_all_counted(literal.left), right=_all_counted(literal.right))
     if not isinstance(literal, CoreAtom) or literal.negated:
         return literal
     terms = (fresh.variable(a.span) if isinstance(a, tree.Wildcard) else a for a in literal.arguments)
     return replace(literal, arguments=tuple(terms))
 
 
+def _all_counted(term: tree.Term) -> tree.Term:
+    if isinstance(term, tree.Variable):
+        return counted(term) if is_unused(term.name) else term
+    inside = children(term)
+    return rebuilt(term, map(_all_counted, inside)) if inside else term
+
+
 def _countable_names(flat: Flat) -> list[str]:
     """The variables that tell substitutions apart: written ones and named wildcards, not computed ones."""
     wildcards = _named_wildcards(flat)
-    return [name for name in flat.names if not is_fresh(name) or name in wildcards]
+    return [name for name in flat.names if not is_fresh(name) or name in wildcards or is_counted(name)]
 
 
 def _named_wildcards(flat: Flat) -> set[str]:

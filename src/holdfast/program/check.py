@@ -35,13 +35,14 @@ from holdfast.program.records import with_record_types
 from holdfast.program.refused import report_refused
 from holdfast.program.safety import check_safety
 from holdfast.program.stratify import check_strata
+from holdfast.program.sums import check_sums, with_sums, without_refused
 from holdfast.program.termination import warn_of_endless, warn_of_limits
 from holdfast.program.typing import Typer
 from holdfast.values import Type
 
 
 def check(program: tree.Program, hints: Hints | None = None) -> Program:
-    """The checked program; raises a ProgramError with everything that is wrong.
+    """The checked program; raises a ProgramError that lists everything that is wrong.
 
     `hints` are types sniffed from data files for (predicate, column): they decide only where the program does not.
     """
@@ -59,7 +60,7 @@ def check(program: tree.Program, hints: Hints | None = None) -> Program:
 
 
 def outline(program: tree.Program) -> dict[str, Relation]:
-    """The relations of a program that may yet have errors, by name only: a column without a declared type is `any`.
+    """The relations of a program that may still have errors, by name only: a column without a declared type is `any`.
 
     The data may determine the types, so the relations must be known before the check.
     """
@@ -79,8 +80,8 @@ def _outlined(known: KnownRelation, scope: Names) -> Relation:
 
 
 def checked(core: CoreProgram, scope: Names, hints: Hints, diagnostics: Diagnostics) -> Program:
-    """The passes after names: what a program and a query have in common."""
-    core = with_record_types(core, scope, diagnostics)
+    """The passes after names, which programs and queries share."""
+    core = with_sums(with_record_types(core, scope, diagnostics), scope)
     check_safety(core, diagnostics)
     check_nominal(core, scope, diagnostics)
     typer = Typer(scope, Inference(core, scope, hints, diagnostics), diagnostics)
@@ -88,7 +89,9 @@ def checked(core: CoreProgram, scope: Names, hints: Hints, diagnostics: Diagnost
     relations = typer.relations()
     check_strata(core, scope, diagnostics)
     nodes = hyper_nodes(tuple(relations), rules, aggregates)
-    check_limits(nodes, rules, core.rules, scope, diagnostics)
+    sound = without_refused(nodes, core)
+    check_sums(sound, relations, diagnostics)
+    check_limits(sound, rules, core.rules, scope, diagnostics)
     warn_of_endless(nodes, diagnostics)
     warn_of_limits(relations, nodes, diagnostics)
     diagnostics.items[:] = _each_once(diagnostics.items)
@@ -97,5 +100,5 @@ def checked(core: CoreProgram, scope: Names, hints: Hints, diagnostics: Diagnost
 
 
 def _each_once(items: list[Diagnostic]) -> list[Diagnostic]:
-    """One written rule may give several core rules, and each would complain."""
+    """One written rule may become several core rules, each of which would report the same error."""
     return list({(item.code, item.message, item.span): item for item in items}.values())

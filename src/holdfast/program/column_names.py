@@ -1,4 +1,4 @@
-"""Names for the columns of a relation that nothing declares."""
+"""Names for the columns of undeclared relations."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from holdfast.language import tree
 
 
 def column_names(atoms: Sequence[tree.Atom], arity: int) -> tuple[str, ...]:
-    """Each column has the name of the first variable or aggregate at its position; names are unique.
+    """Names each column after the first variable or aggregate at its position; names are unique.
 
-    A column without such a variable is called by its number: c1, c2, …
+    A column without such a variable is named by its number: c1, c2, …
     """
     found: list[str | None] = []
     for place in range(arity):

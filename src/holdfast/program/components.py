@@ -1,8 +1,8 @@
 """Pass 0: components.  Every `.init` becomes the declarations and rules that it stands for, under dotted names.
 
-A name inside a component is looked for in the instance itself, then in what the instance is part of, and so on
-outwards; a parameter stands for what the instance names.  What a base says comes before what the component says,
-without the rules of relations that the component overrides.  After this pass a component leaves nothing to do.
+A name inside a component is looked up in the instance itself, then in the enclosing instance, and so on outwards; a
+parameter stands for the name that the instance passes.  The items of a base come before those of the component, without
+the rules of relations that the component overrides.  Later passes see no components.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _DEEPEST = 100
 
 @dataclass
 class _Scope:
-    """The program, or an instance: what is declared in it, and what it is part of."""
+    """The program or an instance: its declarations, and the scope that encloses it."""
 
     prefix: str = ""
     parent: _Scope | None = None
@@ -34,7 +34,7 @@ class _Scope:
     content: list[_Content] = field(default_factory=list)
 
     def outwards(self) -> Iterator[_Scope]:
-        """This one, then what it is part of, up to the program."""
+        """This scope, then the enclosing ones, up to the program."""
         scope: _Scope | None = self
         while scope is not None:
             yield scope
@@ -43,7 +43,7 @@ class _Scope:
 
 @dataclass(frozen=True)
 class _Bound:
-    """What a parameter of a component stands for: a name, to be looked for in a scope."""
+    """The value of a component's parameter: a name, to be looked up in a scope."""
 
     name: str
     scope: _Scope
@@ -54,21 +54,21 @@ _Binding = Mapping[str, _Bound]
 
 @dataclass(frozen=True)
 class _Content:
-    """An item of a component, with what the component's parameters stand for there."""
+    """An item of a component, with the values of the component's parameters."""
 
     item: tree.Item
     binding: _Binding
 
 
 def instantiated(program: tree.Program, diagnostics: Diagnostics) -> tree.Program:
-    """The program without `.init`: with what each stands for.  One without components is not touched."""
+    """The program with every `.init` expanded.  One without components is returned unchanged."""
     if not any(isinstance(item, tree.Init | tree.Component | tree.Override) or _dotted(item) for item in program.items):
         return program
     return replace(program, items=tuple(_Instances(diagnostics).run(program.items)))
 
 
 def _dotted(item: tree.Item) -> bool:
-    """Whether an item has a name that only a component can explain, as far as that is seen from outside."""
+    """Whether an item has a name that only a component can explain, as far as it can be seen from outside."""
     match item:
         case tree.Rule(heads=heads, body=body):
             return any("." in head.name.text for head in heads) or (body is not None and _has_dotted(body))
@@ -99,10 +99,10 @@ class _Instances:
 
     def __init__(self, diagnostics: Diagnostics) -> None:
         self._diagnostics = diagnostics
-        self._unexplained: dict[str, list[tree.Node]] = {}  # what of a dotted name is not known: where it is used
+        self._unexplained: dict[str, list[tree.Node]] = {}  # the unknown part of a dotted name: where it is used
 
     def run(self, items: Iterable[tree.Item]) -> list[tree.Item]:
-        """All items, with what instances stand for."""
+        """All items, with instances expanded."""
         program = _Scope()
         program.content = [_Content(item, {}) for item in items]
         self._collect(program)
@@ -156,7 +156,7 @@ class _Instances:
         instance: _Scope,
         path: tuple[tree.Component, ...],
     ) -> Iterator[_Content]:
-        """What an instance of a component holds, that of its bases first; `scope` is where the component is named."""
+        """The items of an instance, those of its bases first; `scope` is where the component is named."""
         component = self._component(type, binding, scope)
         if component is None:
             return
@@ -183,7 +183,7 @@ class _Instances:
         return None
 
     def _bound(self, component: tree.Component, type: tree.ComponentType, binding: _Binding, scope: _Scope) -> _Binding:
-        """What the parameters of a component stand for."""
+        """The values of a component's parameters."""
         parameters, given = component.type.arguments, type.arguments
         if len(parameters) != len(given):
             many = "parameter" if len(parameters) == 1 else "parameters"
@@ -280,7 +280,7 @@ class _Instances:
         return _found(name, scope, "branches") or name
 
     def _report_unexplained(self) -> None:
-        """A dotted name that no instance explains: once for each first part, however often it is used."""
+        """Report dotted names that no instance explains: once for each first part, however often it is used."""
         for part, places in self._unexplained.items():
             instance, _, name = part.rpartition(".")
             message = f"there is no instance {part} of a component, which the dotted name needs"
@@ -292,7 +292,7 @@ class _Instances:
 
 
 def _found(name: str, scope: _Scope, kind: str) -> str | None:
-    """The full name of what a name stands for in a scope: the innermost one."""
+    """The full name that a name refers to in a scope; the innermost one wins."""
     *path, last = name.split(".")
     for outer in scope.outwards():
         if name in getattr(outer, kind):
@@ -306,7 +306,7 @@ def _found(name: str, scope: _Scope, kind: str) -> str | None:
 
 
 def _unknown_part(name: str, scope: _Scope) -> str:
-    """The first part of a dotted name, if no instance is called so; else all of it."""
+    """The first part of a dotted name, if there is no such instance; otherwise the whole name."""
     first = name.split(".")[0]
     return name if any(first in outer.instances for outer in scope.outwards()) else first
 
@@ -316,7 +316,7 @@ def _own(name: tree.Name, scope: _Scope) -> str:
 
 
 def _with_prefix(rule: tree.Rule, prefix: str) -> tree.Rule:
-    """A rule that has a name has one in each instance."""
+    """A named rule gets a name of its own in each instance."""
     return replace(rule, attributes=tuple(replace(each, value=prefix + each.value) for each in rule.attributes))
 
 

@@ -1,4 +1,4 @@
-"""Constants: from what is written to a value of the type that its place asks for."""
+"""Constants: converts what is written to a value of the type that its place requires."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class DoesNotFitError(Exception):
 
 
 def constant(term: tree.Term, type: Type, scope: Names) -> Value:
-    """The value of a constant term as a value of a type."""
+    """The value of a constant term, as a value of a type."""
     match term:
         case tree.Number():
             return number(term, type)

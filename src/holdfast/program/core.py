@@ -99,6 +99,7 @@ class CoreAggregate:
     target: int | None
     span: Span
     in_head: bool = False
+    recursive: bool = False  # a sum or count that is part of its own circle
 
 
 @dataclass(frozen=True)
@@ -113,6 +114,11 @@ class CoreProgram:
 def is_unused(name: str) -> bool:
     """Whether a variable stands for a `_` inside a record."""
     return name.startswith("$_")
+
+
+def is_counted(name: str) -> bool:
+    """Whether a variable stands for a `_` inside a record inside an aggregate, where each of its values counts."""
+    return name.startswith("$*")
 
 
 def is_fresh(name: str) -> bool:

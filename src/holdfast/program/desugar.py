@@ -1,4 +1,4 @@
-"""Pass 2: rules as written become core rules: one head, a conjunction, aggregates as relations of their own."""
+"""Pass 2: written rules become core rules: one head, a conjunction, aggregates as relations of their own."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from holdfast.quick_dataclass import dataclass
 
 
 def desugar(program: tree.Program, scope: Names) -> CoreProgram:
-    """Every rule and fact of the text in the core."""
+    """Every rule and fact of the text as core rules and facts."""
     expander = Expander(scope, _cycles(program, scope))
     facts: list[CoreAtom] = []
     rules = [item for item in program.items if isinstance(item, tree.Rule)]
@@ -53,7 +53,7 @@ def desugar(program: tree.Program, scope: Names) -> CoreProgram:
 
 
 def _cycles(program: tree.Program, scope: Names) -> dict[str, int]:
-    """The number of each predicate's strongly connected component, as the rules are written."""
+    """The number of each predicate's strongly connected component, by the rules as written."""
     reads: dict[str, list[str]] = {}
     for item in program.items:
         if isinstance(item, tree.Rule) and item.body is not None and id(item) not in scope.refused:
@@ -64,7 +64,7 @@ def _cycles(program: tree.Program, scope: Names) -> dict[str, int]:
 
 
 def desugar_rule(scope: Names, expander: Expander, name: str, rule: tree.Rule) -> None:
-    """Add the core rules of a written rule; one with an error gives none."""
+    """Add the core rules of a written rule; one with an error adds none."""
     good = scope.error_count, len(expander.rules), len(expander.aggregates)
     _Desugarer(scope, expander, name, rule.span).rule(rule.heads, rule.body or tree.Truth(True, span=rule.span))
     if scope.error_count > good[0]:
@@ -97,7 +97,7 @@ def _numbered(rules: list[tree.Rule], result: list[str], taken: set[str]) -> lis
 
 
 def _fact(head: tree.Atom, scope: Names) -> CoreAtom | None:
-    """A fact of the text; reports what is not constant."""
+    """A fact of the text; reports arguments that are not constant."""
     offenders = [t for argument in head.arguments for t in _not_constant(argument)]
     if offenders:
         _refuse_variables(offenders, scope)
@@ -127,7 +127,7 @@ def _not_constant(term: tree.Term) -> list[tree.Term]:
 
 
 def _equivalence_rules(predicate: str, span: Span) -> list[CoreRule]:
-    """What makes a binary relation symmetric, transitive, and reflexive on its elements."""
+    """The rules that make a binary relation symmetric, transitive, and reflexive on its elements."""
     x, y, z = (tree.Variable(name, span=span) for name in "xyz")
 
     def rule(kind: str, head: tuple[tree.Term, ...], *body: tuple[tree.Term, ...]) -> CoreRule:
@@ -187,7 +187,7 @@ class _Desugarer:
         return CoreAtom(self.scope.predicate_of(head), arguments, head.span)
 
     def _offered(self, term: tree.Term) -> tree.Term:
-        """What a rule offers to a limit column."""
+        """The value that a rule offers to a limit column."""
         if isinstance(term, tree.HeadAggregate) and isinstance(term.target, tree.Wildcard):
             help = aggregate_help(term.function)
             self.scope.diagnostics.error(
@@ -235,7 +235,7 @@ class _Desugarer:
 
 
 class _HeadAggregates:
-    """Takes the aggregates out of a head's arguments: what to group by, what to aggregate."""
+    """Extracts the aggregates from a head's arguments: the columns to group by, and the aggregates."""
 
     def __init__(self, scope: Names, fresh: Fresh, inner: list[Flat]) -> None:
         self.scope = scope

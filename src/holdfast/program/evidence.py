@@ -1,4 +1,4 @@
-"""Classes of columns, variables and terms that have one type, and what is known about each class."""
+"""Classes of columns, variables and terms that have the same type, and the evidence for each class."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from holdfast.values import Type
 
 
 class Strength(IntEnum):
-    """How much a piece of evidence weighs; a stronger one decides over all weaker ones."""
+    """How strong a piece of evidence is; a stronger one overrides all weaker ones."""
 
     HINT = 1  # sniffed from a data file
     ORDERED = 2  # a side of < or an argument of min: anything but `any`
     NUMERIC = 3  # an operand of arithmetic: some numeric type
     LITERAL = 4  # a constant, which adapts to its surroundings
-    DEMAND = 5  # what a head, a negated atom or a functor asks for
+    DEMAND = 5  # required by a head, a negated atom or a functor
     TERM = 6  # an RDF term: `any`
-    BIND = 7  # what a positive atom or a functor gives
+    BIND = 7  # provided by a positive atom or a functor
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """Something that speaks for a type: where, and in the user's words why."""
+    """Evidence for a type: its place, and its reason in the user's words."""
 
     strength: Strength
     type: Type
@@ -39,7 +39,7 @@ class Classes:
         self._diagnostics = diagnostics
         self._parent: list[int] = []
         self._evidence: list[list[Evidence]] = []
-        self._strongest: list[Evidence | None] = []  # the first of them that none is stronger than
+        self._strongest: list[Evidence | None] = []  # the first of the strongest
         self._mixed: list[bool] = []
         self._nodes: dict[Hashable, int] = {}
         self._own: dict[int, set[Type]] = {}
@@ -47,7 +47,7 @@ class Classes:
         self._clashed: set[int] = set()
 
     def node(self, key: Hashable) -> int:
-        """The node of a key, made when it is new."""
+        """The node of a key, created if new."""
         found = self._nodes.get(key)
         if found is None:
             found = self._nodes[key] = len(self._parent)
@@ -66,7 +66,7 @@ class Classes:
         return node
 
     def unite(self, first: int, second: int) -> None:
-        """Make two classes one."""
+        """Merge two classes."""
         first, second = self.find(first), self.find(second)
         if first == second:
             return
@@ -78,7 +78,7 @@ class Classes:
         self._mixed[first] = self._mixed[first] or self._mixed[second]
 
     def add(self, node: int, strength: Strength, type: Type, span: Span | None, reason: str) -> None:
-        """Note a piece of evidence."""
+        """Add a piece of evidence."""
         root, evidence = self.find(node), Evidence(strength, type, span, reason)
         self._evidence[root].append(evidence)
         self._weigh(root, evidence)
@@ -91,11 +91,11 @@ class Classes:
             self._strongest[root] = evidence
 
     def allow_mixing(self, node: int) -> None:
-        """Say that a class may hold values of several kinds: it is fed by RDF."""
+        """Allow a class to hold values of several kinds, since RDF feeds it."""
         self._mixed[self.find(node)] = True
 
     def has_strong_evidence(self, node: int) -> bool:
-        """Whether more than constants and hints speak for a type."""
+        """Whether there is stronger evidence for a type than constants and hints."""
         strongest = self._strongest[self.find(node)]
         return strongest is not None and strongest.strength >= Strength.DEMAND
 
@@ -110,7 +110,7 @@ class Classes:
             self._decided[root] = self._decide(root)
         decided = self._decided[root]
         if decided is Type.ANY and Type.SYMBOL in self._own.get(node, ()):
-            return Type.SYMBOL  # what a symbol column gives is a symbol, even where it meets `any`
+            return Type.SYMBOL  # a symbol column provides symbols, even where it meets `any`
         return decided
 
     def clashed(self, node: int) -> bool:

@@ -79,6 +79,11 @@ class Fresh:
         return tree.Variable(f"$_{self._count}", span=span)
 
 
+def counted(unused: tree.Variable) -> tree.Variable:
+    """The variable of a `_` inside a record, each value of which counts."""
+    return replace(unused, name=f"$*{unused.name[2:]}")
+
+
 class Flattener:
     """Flattens one alternative."""
 

@@ -1,6 +1,6 @@
 """The value of a functor on constants, so that `-2^31` or `cat("a", "b")` in a fact is a value.
 
-The engine computes the same functors on columns.  What depends on its dictionary or on RDF terms is left to it.
+The engine computes the same functors on columns.  Functors that need its dictionary or RDF terms are left to it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class NoValueError(Exception):
 
 
 def fold(function: str, arguments: Sequence[Value], types: Sequence[Type], result: Type) -> Value:
-    """The value of a functor; raises NoValueError when it has none."""
+    """The value of a functor; raises NoValueError if it has none."""
     try:
         value = FOLDED[function](types[0], *arguments)
     except ZeroDivisionError:
@@ -41,7 +41,7 @@ def fold(function: str, arguments: Sequence[Value], types: Sequence[Type], resul
 
 
 def fitted(value: Value, type: Type) -> Value:
-    """The value as one of the type, if it lies in its range."""
+    """The value as one of the type, if it is within the type's range."""
     if type in LARGEST and isinstance(value, int) and not SMALLEST[type] <= value <= LARGEST[type]:
         result = str(value) if abs(value) < _LONG else "the result"
         raise NoValueError(f"{result} does not fit into {type.value}")
@@ -67,7 +67,7 @@ def _power(type: Type, a: int, b: int) -> int | float:
     if b < 0:
         if a == 0:
             raise ZeroDivisionError
-        return int(a ** (b % 2)) if abs(a) == 1 else 0  # cut towards zero
+        return int(a ** (b % 2)) if abs(a) == 1 else 0  # truncated towards zero
     if abs(a) > 1 and b > 64:
         raise NoValueError("the result does not fit into 64 bits")
     return int(a**b)
@@ -104,7 +104,7 @@ def _part(text: str, separator: str, number: int) -> str:
     return parts[number] if 0 <= number < len(parts) else ""
 
 
-# Functors of strings that always have a value, in time that is linear in the strings.
+# Functors of strings that always have a value, in time linear in the strings.
 ON_STRINGS: Final[dict[str, Callable[..., str]]] = {
     "lower": str.lower,
     "upper": str.upper,
@@ -120,7 +120,7 @@ def _ignoring_the_type(function: Callable[..., Value]) -> Callable[..., Value]:
 
 def _by_pattern(name: str) -> Callable[..., Value]:
     def folded(_: Type, *arguments: str | int) -> str:
-        from holdfast.regular_expressions import BY_PATTERN, PatternError  # and with them Arrow
+        from holdfast.regular_expressions import BY_PATTERN, PatternError  # imported late: it loads Arrow
 
         try:
             return BY_PATTERN[name](*[[argument] for argument in arguments])[0]

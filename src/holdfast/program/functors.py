@@ -1,4 +1,4 @@
-"""The functors and constraint functors of the language: names, arities, types.  What they compute is the engine's."""
+"""The functors and constraint functors of the language: names, arities, types.  The engine computes them."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ class Signature:
 
 @dataclass(frozen=True)
 class Functor:
-    """What a functor takes and gives.
+    """The parameters and the result of a functor.
 
-    With `result` None all arguments and the result have one common type, out of the first parameter's types.
-    A variadic functor takes any number of arguments of its last parameter, at least as many as it has parameters.
+    If `result` is None, all arguments and the result have one common type, out of the first parameter's types.  A
+    variadic functor takes any number of arguments of its last parameter, at least as many as it has parameters.
     """
 
     name: str
@@ -44,7 +44,7 @@ class Functor:
 
     @property
     def arity(self) -> int:
-        """The number of arguments, the least one when variadic."""
+        """The number of arguments; the least number if it is variadic."""
         return len(self.parameters)
 
     def accepts(self, count: int) -> bool:

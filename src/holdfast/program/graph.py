@@ -64,7 +64,7 @@ def hyper_nodes(
     rules: Sequence[Rule],
     aggregates: Sequence[AggregateRule],
 ) -> tuple[HyperNode, ...]:
-    """The hyper-nodes of the predicates; what is read but not among them is given and has no node."""
+    """The hyper-nodes of the predicates; a predicate that is read but not among them is given and has no node."""
     reads: dict[str, list[str]] = {name: [] for name in predicates}
     for head, body in _reading(rules, aggregates):
         if body in reads:
@@ -119,8 +119,8 @@ def _positive(rule: Rule) -> list[str]:
 
 
 def gathered(nodes: Iterable[HyperNode], alone: Collection[int], most: int) -> tuple[HyperNode, ...]:
-    """The same rules in fewer hyper-nodes: those that are equally far from the facts, so that none reads another, as
-    one with at most so many rules; not those with the numbers `alone`, nor those without rules."""
+    """The same rules in fewer hyper-nodes: merges nodes that are equally far from the facts, so that none reads
+    another, up to `most` rules.  Nodes in `alone` and nodes without rules are not merged."""
     depths: dict[int, int] = {}
     result: list[list[HyperNode]] = []
     open_at: dict[int, list[HyperNode]] = {}

@@ -1,4 +1,4 @@
-"""The graph of hyper-nodes as a drawing: layers from top to bottom, in an SVG that needs no other program."""
+"""Draws the graph of hyper-nodes: layers from top to bottom, in an SVG that needs no other program."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ _STYLE = """
 
 
 LayerItem: TypeAlias = int | tuple[int, int]
-"""An item of a layer: a node by its index, or the lane in which the edges from a node pass the layer."""
+"""An item of a layer: a node by its index, or the lane for the edges from a node through the layer."""
 
 
 @dataclass(frozen=True)
 class Lane:
-    """A free way through a layer."""
+    """A free path through a layer."""
 
     x: float
     top: float
@@ -82,9 +82,9 @@ def graph_svg(program: Program) -> str:
 
 
 def layers(nodes: tuple[HyperNode, ...]) -> list[list[LayerItem]]:
-    """Each node one layer below the lowest that it reads, in an order that keeps readers near what they read.
+    """Puts each node one layer below the lowest that it reads, in an order that keeps readers near what they read.
 
-    An edge that passes a layer gets a lane in it, the place (node read, layer), so that it crosses no box.
+    An edge that passes through a layer gets a lane in it, the place (node read, layer), so that it crosses no box.
     """
     depth: dict[int, int] = {}
     for node in nodes:  # in topological order
@@ -100,7 +100,7 @@ def layers(nodes: tuple[HyperNode, ...]) -> list[list[LayerItem]]:
 
 
 def _ordered(rows: list[list[LayerItem]], nodes: tuple[HyperNode, ...]) -> list[list[LayerItem]]:
-    """Each layer sorted by the middle of what its places hang from."""
+    """Sorts each layer by the average position of what its places read."""
     where: dict[LayerItem, float] = {}
 
     def above(place: LayerItem, layer: int) -> list[float]:
@@ -150,7 +150,7 @@ def _lines(node: HyperNode, program: Program) -> tuple[str, ...]:
 
 
 def _wrapped(words: list[str]) -> list[str]:
-    """Words in lines; what would make the box too high is counted instead of shown."""
+    """Words in lines; those that would make the box too high are counted instead of shown."""
     lines: list[str] = []
     for shown, word in enumerate(words):
         if lines and len(lines[-1]) + len(word) + 2 <= _MOST_CHARACTERS:
@@ -199,7 +199,7 @@ def _curve(x1: float, y1: float, x2: float, y2: float) -> str:
 
 
 def _legend(top: float) -> list[str]:
-    """What the lines and boxes mean."""
+    """The meaning of lines and boxes."""
     y = top + _LINE
     return [
         '<g class="legend">',

@@ -1,4 +1,4 @@
-"""The graph of hyper-nodes (HRDG) for people: as text, as data, and for Graphviz.  The drawing is in graph_svg.py."""
+"""Shows the graph of hyper-nodes (HRDG) as text, as data, and for Graphviz.  graph_svg.py draws it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["GraphView", "graph_dot", "graph_json", "graph_svg", "graph_text", "n
 
 
 class GraphView:
-    """The graph of a program's hyper-nodes, which shows itself: drawn in a notebook, printed as text."""
+    """The graph of a program's hyper-nodes, which displays itself: drawn in a notebook, printed as text."""
 
     def __init__(self, program: Program) -> None:
         self._program = program
@@ -40,7 +40,7 @@ class GraphView:
 
 
 def graph_text(program: Program) -> str:
-    """Each hyper-node in the order of evaluation: its predicates, its rules, what it reads."""
+    """Lists the hyper-nodes in the order of evaluation: predicates, rules, and what each reads."""
     return "\n\n".join(_node_text(node, program) for node in program.nodes) + "\n"
 
 

@@ -1,4 +1,4 @@
-"""What Soufflé's compiler heeds and holdfast does not need: said once for a program, however often it is written."""
+"""Directives for Soufflé's compiler that holdfast does not need: one warning for a program, however many there are."""
 
 from __future__ import annotations
 

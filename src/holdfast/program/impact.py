@@ -2,7 +2,7 @@
 execution plan that follows from them (Algorithm 4).
 
 A hyper-node is impacted directly when one of its rules is added or removed, when it merges or splits, or when its
-explicit facts change.  What it hands on may then impact whatever reads it, so the plan is all that can be reached.
+explicit facts change.  Its changes may then impact its readers, so the plan is everything that can be reached.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ AnyRule = Rule | AggregateRule
 
 @dataclass(frozen=True)
 class Impacted:
-    """A hyper-node of the execution plan.  `node` is of the program after the change."""
+    """A hyper-node of the execution plan.  `node` belongs to the program after the change."""
 
     node: HyperNode
-    names: tuple[str, ...]  # of its predicates, for people
-    relations: tuple[str, ...]  # its relations as the user knows them; none if it was made by the checker
+    names: tuple[str, ...]  # its predicates, as displayed
+    relations: tuple[str, ...]  # its relations as the user knows them; empty if the checker made it
     added: tuple[str, ...]  # names of added rules
-    removed: tuple[str, ...]  # names of rules that go
+    removed: tuple[str, ...]  # names of removed rules
     is_regrouped: bool  # its predicates were not one hyper-node before
     was_recursive: bool
     has_new_facts: bool  # explicit facts are inserted or deleted
@@ -50,7 +50,7 @@ def impact(old: Program, new: Program, given: Container[str] = ()) -> tuple[Impa
 
 
 def rule_key(rule: AnyRule) -> object:
-    """What makes two rules the same: not their names."""
+    """The key by which two rules are the same, whatever their names."""
     if isinstance(rule, AggregateRule):
         return (rule.predicate, rule.source, rule.group, rule.function, rule.target)
     return (rule.predicate, rule.arguments, rule.body, rule.limit)

@@ -1,4 +1,4 @@
-"""Pass 3a: which columns, variables and terms must have the same type, and what speaks for which."""
+"""Pass 3a: determines which columns, variables and terms must have the same type, and the evidence for each."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Inference:
         return self._classes.type_of(self._node(rule, term))
 
     def reason(self, rule: int, term: tree.Term) -> str | None:
-        """In the user's words, why a term has its type."""
+        """The reason for a term's type, in the user's words."""
         why = self._classes.why(self._node(rule, term))
         return why.reason if why is not None else None
 
@@ -101,7 +101,7 @@ class Inference:
                 self._classes.add(self._column_node(predicate, index), Strength.HINT, type, None, "the data")
 
     def _follow_links(self) -> None:
-        """A comparison decides a type only where nothing stronger does."""
+        """Let a comparison unite two types, unless both have stronger evidence."""
         for first, second in self._links:
             if not (self._classes.has_strong_evidence(first) and self._classes.has_strong_evidence(second)):
                 self._classes.unite(first, second)
@@ -181,7 +181,7 @@ class Inference:
     def _record(
         self, term: tree.Term, fields: tuple[tree.Term, ...], structure: Structure | None, branch: str, node: int
     ) -> None:
-        """A record, and its fields, which have the types that its own says."""
+        """A record and its fields, which have the types that the record's type declares."""
         self._classes.add(node, Strength.BIND, Type.RECORD, term.span, f"{source_text(term.span)} is a record")
         kinds = structure.branches.get(branch, ()) if structure is not None else ()
         for number, inside in enumerate(fields):

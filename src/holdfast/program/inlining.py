@@ -1,9 +1,9 @@
-"""Pass 0b: relations that are only a way of writing.
+"""Pass 0b: expands relations that are only a shorthand.
 
 A rule of an `inline` relation may leave a variable of its head to its callers, `label(x, s) :- s = cat("n", x)`: such a
 relation has no facts of its own, and each use of it becomes the rule's body.
 
-Other `inline` relations are relations like all others.
+Other `inline` relations are treated like any relation.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _DEEPEST = 50
 
 
 def inlined(program: tree.Program) -> tree.Program:
-    """The program with such relations written out; one without them is not touched."""
+    """The program with such relations expanded; one without them is returned unchanged."""
     marked = {
         name.text
         for item in program.items
@@ -44,7 +44,7 @@ def _excluded(program: tree.Program) -> set[str]:
 
 
 def _binds(body: tree.Formula, head: tree.Atom, left_open: set[str]) -> bool:
-    """Whether each alternative of a body binds every variable of a head; relations written out bind nothing."""
+    """Whether each alternative of a body binds every variable of a head; expanded relations bind nothing."""
     wanted = {variable.name for argument in head.arguments for variable in term_variables(argument)}
     return all(wanted <= _bound(literals, left_open) for literals in alternatives(body, Diagnostics()))
 
@@ -69,7 +69,7 @@ def _bound(literals: tuple[tree.Formula, ...], left_open: set[str]) -> set[str]:
 
 
 class _Inliner:
-    """Writes the rules of some relations out at their uses."""
+    """Expands the rules of some relations at their uses."""
 
     def __init__(self, rules: list[tree.Rule], names: set[str]) -> None:
         self._names = names
@@ -77,7 +77,7 @@ class _Inliner:
         self._numbers = count(1)
 
     def items(self, items: tuple[tree.Item, ...]) -> Iterator[tree.Item]:
-        """All items, without the relations and rules that are written out."""
+        """All items, without the relations and rules that are expanded."""
         for item in items:
             match item:
                 case tree.Rule(heads=heads, body=body):
@@ -111,7 +111,7 @@ class _Inliner:
         return rebuilt(term, [self._term(child, depth) for child in inside]) if inside else term
 
     def _use(self, atom: tree.Atom, depth: int) -> tree.Formula:
-        """What an atom stands for: one of the bodies, with its arguments in the place of the head's."""
+        """The expansion of an atom: one of the bodies, with the atom's arguments for the head's."""
         fitting = [(h, b) for h, b in self._rules if h.name == atom.name and len(h.arguments) == len(atom.arguments)]
         bodies = [self._body(atom, head, body, depth) for head, body in fitting]
         return bodies[0] if len(bodies) == 1 else tree.Disjunction(tuple(bodies), span=atom.span)
@@ -134,7 +134,7 @@ class _Inliner:
 
 @dataclass(frozen=True)
 class _Names:
-    """What the variables of a rule stand for at a use: an argument, or a variable that no other rule has."""
+    """The meaning of a rule's variables at a use: an argument, or a fresh variable."""
 
     given: Mapping[str, tree.Term]
     number: int

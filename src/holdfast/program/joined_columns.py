@@ -1,4 +1,4 @@
-"""Columns that rules connect: where one variable stands in both, their values are of one kind."""
+"""Columns that rules connect: where one variable occurs in both, their values are of one kind."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import TypeAlias
 from holdfast.program.model import Argument, Assign, Atom, Compare, Negated, Program, Rule, Term, Var
 
 ColumnPlace: TypeAlias = tuple[str, int]
-"""A column: its predicate, and its number."""
+"""A column: its predicate and its number."""
 
 
 def joined_columns(program: Program) -> dict[ColumnPlace, frozenset[ColumnPlace]]:
-    """For each column those that it is connected with, itself among them."""
+    """For each column, the columns that it is connected with, including itself."""
     classes: dict[ColumnPlace, set[ColumnPlace]] = {
         (name, i): {(name, i)} for name, relation in program.relations.items() for i in range(relation.arity)
     }
@@ -47,7 +47,7 @@ def _links_of(rule: Rule) -> Iterator[tuple[ColumnPlace, ColumnPlace]]:
 
 
 def atoms_of(rule: Rule) -> Iterator[tuple[str, tuple[Argument | Term, ...]]]:
-    """The predicates and arguments of a rule's head and of the atoms of its body, negated ones too."""
+    """The predicates and arguments of a rule's head and of its body's atoms, including negated ones."""
     yield rule.predicate, rule.arguments
     for literal in rule.body:
         if isinstance(literal, Atom | Negated):

@@ -107,7 +107,8 @@ class _Check:
                     )
             case Compare(operator=operator, left=left, right=right):
                 if not self._stays(operator, left, right, value, limit):
-                    yield self._fails(source_text(span), value, limit, span)
+                    written = f"{show_term(left)} {operator} {show_term(right)}"
+                    yield self._fails(written if span == self.core.span else source_text(span), value, limit, span)
             case Assign(variable=variable, term=term) if self.known.get(variable) != term:
                 if self._has(variable, value) or self._has(term, value):
                     message = f"{shown} stands in an equation, and {still}"
@@ -159,6 +160,10 @@ class _Check:
 
     def _kept(self, value: Var, limit: Limit, predicate: str, span: Span) -> _Found:
         name, shown = self._name(self.rule.predicate), _shown(value)
+        if self.core.inner:
+            message = f"{shown} may still get {_SMALLER[limit.function]} here, and is a part of what is aggregated"
+            help = "aggregate what is finished, or aggregate in a rule after the recursion"
+            return _Found("E0504", message, span, (self._note(predicate),), help)
         message = f"{shown} may still get {_SMALLER[limit.function]} here, and {name} would keep its old values"
         if self.rule.limit is None:
             column = f"{limit.function}({source_text(span)})"
@@ -183,7 +188,7 @@ class _Check:
         return _Found("E0505", message, span, help=f"a relation with {_OTHER[own.function]} may hold it")
 
     def _note(self, predicate: str) -> str:
-        names = [self._name(name) for name in self.node.predicates]
+        names = [self._name(name) for name in self.node.predicates if not self.scope.relations[name].auxiliary]
         name = self._name(predicate)
         if len(names) == 1:
             return f"{name} depends on itself, so it is not finished when this rule reads it"

@@ -1,4 +1,4 @@
-"""`min` and `max` in heads: which relations are limit relations, and whether all their rules agree."""
+"""`min` and `max` in heads: finds limit relations, and checks that all their rules agree."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def _text(term: tree.Term) -> str:
 
 
 def report_several(shown: str, head: tree.Atom, what: str, scope: Names) -> None:
-    """A relation that could be a limit relation, but has several columns with `min` or `max`."""
+    """Report a relation that could be a limit relation but has several columns with `min` or `max`."""
     aggregates = aggregates_of(head)
     message = f"a relation {what} may have one limit column, {shown} has {len(aggregates)}"
     keys = ", ".join(_text(a) for a in head.arguments if not isinstance(a, tree.HeadAggregate))

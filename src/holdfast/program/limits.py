@@ -1,14 +1,14 @@
-"""Recursion through `min` and `max`: how far what a hyper-node derives can be relied on while it still improves.
+"""Recursion through `min` and `max`: how far derived facts can be relied on while they still improve.
 
 An *offer* is the head of an instance of a limit relation's rule, or an explicit fact; it is *tight* if it is the
 group's fact.  A deletion may look at tight instances only (`maintenance/limits.py`) if every fact has a proof of tight
-instances alone.  That holds in two regimes, which `regime` tells from the rules and from signs of numbers in the data:
+instances alone.  That holds in two regimes, which `regime` infers from the rules and from signs of numbers in the data:
 
-- *levelled*: all relations are limits in one direction, and no offer is better than a value that it is made of.  Of
-  the facts of such a proof none is on a worse level than what it proves.
-- *strict*: integers only; every offer moves with each value that it is made of.
+- *levelled*: all relations are limits in one direction, and no offer is better than a value that it is computed from.
+  No fact of such a proof is on a worse level than what it proves.
+- *strict*: integers only; every offer changes with each value that it is computed from.
 
-In all other programs that the checker accepts the facts may support each other although what they came from has gone.
+In all other programs that the checker accepts, facts may support each other although what they came from is gone.
 """
 
 from __future__ import annotations
@@ -32,30 +32,30 @@ from holdfast.quick_dataclass import dataclass
 from holdfast.values import Type
 
 Smallest = Callable[[str, int], float]
-"""A bound below all numbers of a column."""
+"""Returns a lower bound of the numbers in a column."""
 _NUMERIC = (Type.NUMBER, Type.UNSIGNED, Type.FLOAT)
 _NATURAL = {"min": "up", "max": "down"}
 
 
 @dataclass(frozen=True)
 class Regime:
-    """What may be relied on in a hyper-node.
+    """The properties of a hyper-node that maintenance may rely on.
 
-    `below` says how the level of a fact that proves another compares with that one's, if levels tell them apart.
+    `below` says how the level of a fact that proves another compares with the other's, if levels distinguish them.
     """
 
     tight: bool  # every fact has a proof of tight instances
     below: str | None = None  # < or >
-    best_first: bool = False  # what is derived from a value is never better
-    additive: bool = False  # every offer is a value plus something: a proof longer than there are groups has no end
+    best_first: bool = False  # a fact derived from a value is never better than it
+    additive: bool = False  # every offer is a value plus something: a proof longer than the number of groups never ends
     why: str = ""
-    levelled: bool = False  # no offer is better than a value that it is made of
-    climbs: bool = False  # and each is worse
+    levelled: bool = False  # no offer is better than a value that it is computed from
+    climbs: bool = False  # each offer is worse than every value that it is computed from
 
 
 @dataclass(frozen=True)
 class _Offer:
-    """A rule's offer: its term, and the values of the hyper-node that its body reads (None: one that is not named)."""
+    """A rule's offer: its term, and the values of the hyper-node that its body reads (None: an unnamed one)."""
 
     rule: Rule
     term: Term
@@ -65,7 +65,7 @@ class _Offer:
 def regime(
     rules: Sequence[Rule], limits: Mapping[str, Limit], predicates: Iterable[str], smallest: Smallest | None = None
 ) -> Regime:
-    """The regime of a hyper-node's rules; without `smallest`, by what the program alone says."""
+    """The regime of a hyper-node's rules; without `smallest`, from the program alone."""
     own = frozenset(predicates)
     recursive = [offer for rule in rules if (offer := _offer(rule, limits, own)) is not None and _reads(rule, own)]
     if not any(_reads(rule, own) for rule in rules):
@@ -133,7 +133,7 @@ def _directions(
     own: frozenset[str],
     smallest: Smallest,
 ) -> frozenset[str]:
-    """`up` if no offer is below a value that it is made of, `down` if none is above."""
+    """`up` if no offer is below a value that it is computed from, `down` if none is above."""
     values = _own_values(rules, limits, own, smallest)
     found = frozenset(("up", "down"))
     for offer in recursive:
@@ -150,7 +150,7 @@ def _climbs(
     own: frozenset[str],
     smallest: Smallest,
 ) -> bool:
-    """Whether each offer is an integer that is above, or below under `max`, every value that it is made of."""
+    """Whether each offer is an integer above (under `max` below) every value that it is computed from."""
     values = _own_values(rules, limits, own, smallest)
     for offer in recursive:
         known = _intervals(offer.rule, limits, own, smallest, values)
@@ -166,7 +166,7 @@ def _climbs(
 def _own_values(
     rules: Sequence[Rule], limits: Mapping[str, Limit], own: frozenset[str], smallest: Smallest
 ) -> Interval:
-    """Where the values of the hyper-node lie: not below 0 if, supposing that, no offer and no fact seen is."""
+    """The range of the hyper-node's values: at least 0 if no fact is below 0, nor, assuming this range, any offer."""
     supposed = (0.0, math.inf)
     if any(smallest(name, limit.column) < 0 for name, limit in limits.items()):
         return ANYTHING
@@ -181,7 +181,7 @@ def _own_values(
 def _intervals(
     rule: Rule, limits: Mapping[str, Limit], own: frozenset[str], smallest: Smallest, values: Interval
 ) -> dict[Var, Interval]:
-    """Where the variables of a rule lie, by comparisons, by the data, and for values of the hyper-node by `values`."""
+    """The ranges of a rule's variables, from comparisons, the data, and, for values of the hyper-node, `values`."""
     found = compared_bounds(rule)
     for variable, predicate, column in _places(rule):
         low, high = found.get(variable, ANYTHING)
@@ -194,7 +194,7 @@ def _intervals(
 
 
 def _at_least(code: float, type: Type) -> Interval:
-    """What the least code of a column says of its numbers: the code of a float has its sign and nothing else of it."""
+    """The range of a column's numbers, given its least code: of a float, a code only tells the sign."""
     if type is Type.FLOAT:
         return (0.0 if code >= 0 else -math.inf), math.inf
     return (code, math.inf) if type is Type.NUMBER else ANYTHING

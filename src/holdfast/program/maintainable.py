@@ -1,8 +1,8 @@
-"""A checked program made ready for maintenance.
+"""Prepares a checked program for maintenance.
 
-Two things change.  A negated atom with wildcards, `!p(x, _)`, reads an auxiliary relation of p's known columns
-instead: one deleted fact of p must not be taken for the end of all facts that agree with it.  And auxiliary relations
-are named by what they are defined as, so that the same one has the same name after the rules have changed around it.
+Two things change.  A negated atom with wildcards, `!p(x, _)`, reads an auxiliary relation of p's known columns instead:
+the deletion of one fact of p does not mean that no fact agrees any more.  And auxiliary relations are named by their
+definitions, so that the same relation has the same name after other rules have changed.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _PROJECTION = ".some"
 
 
 def maintainable(program: Program) -> Program:
-    """The same program, with nothing negated but whole facts, and stable names for its auxiliary relations."""
+    """The same program with only whole facts negated, and stable names for its auxiliary relations."""
     return _renamed(_projected(program))
 
 
@@ -71,7 +71,7 @@ def _projecting(relation: Relation, name: str, known: tuple[int, ...]) -> Rule:
 
 
 def with_relations(program: Program, more: Mapping[str, Relation]) -> Program:
-    """The program with relations that no rule of it mentions."""
+    """The program with additional relations that none of its rules mentions."""
     return _rebuilt(program, {**program.relations, **more}, program.rules, program.aggregates) if more else program
 
 
@@ -103,7 +103,7 @@ def _renamed(program: Program) -> Program:
 
 
 def _stable_names(program: Program) -> dict[str, str]:
-    """A name for each auxiliary relation, from the rules that define it; nodes come in an order that allows it."""
+    """A name for each auxiliary relation, from the rules that define it; the order of nodes makes that possible."""
     names: dict[str, str] = {}
     taken = Counter[str]()
     for node in program.nodes:

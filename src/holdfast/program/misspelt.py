@@ -1,4 +1,4 @@
-"""A warning: a relation that nothing fills and that has almost the name of another was probably misspelt."""
+"""A warning: a relation without facts whose name is almost that of another was probably misspelt."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from holdfast.program.similar import can_slip, similar, slip, slips
 def warn_of_misspelt(program: tree.Program, names: Names, given: Set[str]) -> None:
     """Warn of relations that only occur in bodies; `given` are those that have facts from elsewhere.
 
-    Where two alike are only read, the one that the text has first is taken to be right.
+    If two similar names are only read, the first in the text is assumed to be right.
     """
     heads = [head for item in program.items if isinstance(item, tree.Rule) for head in item.heads]
     filled = given | {names.predicate_of(head) for head in heads}
-    right: dict[str, list[KnownRelation]] = {}  # by what is left of their names without a letter
+    right: dict[str, list[KnownRelation]] = {}  # by their names with one letter left out
     for relation in names.relations.values():
         if _is_filled(relation, filled):
             _add(relation, right)
@@ -38,6 +38,6 @@ def _add(relation: KnownRelation, right: dict[str, list[KnownRelation]]) -> None
 
 
 def _is_filled(relation: KnownRelation, filled: Set[str]) -> bool:
-    """Whether facts can come from somewhere; declared, quoted and RDF names are not doubted."""
+    """Whether facts can come from somewhere; declared, quoted and RDF names are not questioned."""
     has_input = any(io.kind == "input" for io in relation.io)
     return relation.declared or not relation.name.isidentifier() or has_input or relation.name in filled

@@ -257,7 +257,13 @@ class HyperNode:
     def limits(self) -> Mapping[str, Limit]:
         """Its limit relations."""
         rules = (*self.nonrecursive, *self.recursive)
-        return {rule.predicate: rule.limit for rule in rules if rule.limit is not None}
+        sums = {rule.predicate: Limit(len(rule.group), "max") for rule in self.sums}
+        return {rule.predicate: rule.limit for rule in rules if rule.limit is not None} | sums
+
+    @cached_property
+    def sums(self) -> tuple[AggregateRule, ...]:
+        """The sums and counts that are part of its recursion."""
+        return tuple(rule for rule in self.aggregates if rule.source in self.predicates)
 
 
 @dataclass(frozen=True)
@@ -290,7 +296,8 @@ class Program:
     @cached_property
     def recursive_limits(self) -> tuple[str, ...]:
         """The limit relations that depend on themselves."""
-        return tuple(name for node in self.nodes if node.is_recursive for name in node.limits)
+        found = [name for node in self.nodes if node.is_recursive for name in node.limits]
+        return tuple(name for name in found if not self.relations[name].auxiliary)
 
     @cached_property
     def cannot_fail(self) -> bool:

@@ -1,4 +1,4 @@
-"""How a term moves with a variable in it: whether it grows with it, and whether it is never below or above it."""
+"""How a term depends on a variable in it: whether it grows with it, and whether it is never below or above it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def variables(term: Term) -> set[Var]:
 
 
 def definitions(rule: Rule) -> dict[Var, Term]:
-    """The variables that `=` binds, each with its term; a second `=` for one of them, or for a bound one, compares."""
+    """The variables that `=` binds, each with its term; a second `=` for one, or one for a bound variable, compares."""
     bound = {a for atom in rule.body if isinstance(atom, Atom) for a in atom.arguments if isinstance(a, Var)}
     found: dict[Var, Term] = {}
     for literal in rule.body:
@@ -40,7 +40,7 @@ def definitions(rule: Rule) -> dict[Var, Term]:
 
 
 def expanded(term: Term, known: Mapping[Var, Term]) -> Term:
-    """The term with defined variables replaced by what they are."""
+    """The term with defined variables replaced by their definitions."""
     match term:
         case Var() if term in known:
             return expanded(known[term], {name: other for name, other in known.items() if name != term})
@@ -50,7 +50,7 @@ def expanded(term: Term, known: Mapping[Var, Term]) -> Term:
 
 
 def direction(term: Term, v: Var, intervals: Intervals) -> int | None:
-    """1 if the term never falls when v grows, -1 if it never rises, 0 if v is not in it, None if that is not known."""
+    """1 if the term never falls when v grows, -1 if it never rises, 0 if it does not contain v, None if unknown."""
     if term == v:
         return 1
     if not isinstance(term, Apply) or v not in variables(term):
@@ -105,7 +105,7 @@ def is_strict(term: Term, v: Var) -> bool:
 
 
 def is_added(term: Term, v: Var) -> bool:
-    """Whether the term is v plus something that v is not in."""
+    """Whether the term is v plus something without v."""
     if term == v:
         return True
     if not isinstance(term, Apply) or term.function not in ("+", "-"):
@@ -140,7 +140,7 @@ def _beside(found: frozenset[str], step: Interval) -> frozenset[str]:
 
 
 def interval(term: Term, intervals: Intervals) -> Interval:
-    """Bounds of a term's value."""
+    """The bounds of a term's value."""
     low, high = _interval(term, intervals)
     return (max(low, 0.0), high) if term.type is Type.UNSIGNED else (low, high)
 
@@ -178,7 +178,7 @@ def _combined(function: str, parts: list[Interval]) -> Interval:
 
 
 def compared_bounds(rule: Rule) -> dict[Var, Interval]:
-    """What comparisons with constants in a body say of its variables."""
+    """The bounds of variables from comparisons with constants in the body."""
     found: dict[Var, Interval] = {}
     for literal in rule.body:
         if isinstance(literal, Compare) and literal.operator in _MIRRORED:

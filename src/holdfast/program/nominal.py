@@ -1,4 +1,4 @@
-"""Pass 4a: declared types by name: a variable has the meet of what its positive atoms give, a head takes subtypes."""
+"""Pass 4a: declared types by name: a variable has the meet of its positive atoms' types, a head accepts subtypes."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ class Use:
 
     @property
     def text(self) -> str:
-        """The use in the user's words."""
+        """Describes the use in the user's words."""
         return f"{self.what} is {_either(self.names)}"
 
 
 def check_nominal(program: CoreProgram, scope: Names, diagnostics: Diagnostics) -> None:
-    """Report rules that mix up declared types of the same storage."""
+    """Report rules that confuse declared types of the same storage."""
     for rule in program.rules:
         _Rule(rule, scope, diagnostics).check()
 
@@ -71,7 +71,7 @@ class _Rule:
                 self._meet(argument.name, use)
 
     def _bind_fields(self, term: tree.Term) -> None:
-        """The fields of a record that is taken apart have the types that its own says."""
+        """The fields of a record that is taken apart have the types that the record's type declares."""
         if not isinstance(term, tree.Record | tree.Branch):
             return
         whole = f"${term.name}" if isinstance(term, tree.Branch) else term.type_name
@@ -92,10 +92,10 @@ class _Rule:
             self._report("E0401", message, use.span, [Label(first.span, first.text)])
 
     def _same_storage(self, first: frozenset[str], second: frozenset[str]) -> bool:
-        """Different storage is reported by the inference, once."""
+        """Inference reports different storage, once."""
         kinds = {self.types.base(name) for name in first | second}
         if Type.RECORD in kinds:
-            return False  # records.py has compared what they hold
+            return False  # records.py has compared their fields
         return len(kinds) == 1 or kinds == {Type.SYMBOL, Type.ANY}
 
     def _compare(self, literal: CoreCompare) -> None:
@@ -123,7 +123,7 @@ class _Rule:
                 self._wrong_head(argument, use, relation, column)
 
     def _made(self, term: tree.Term) -> None:
-        """The fields of a record that is made take subtypes, as columns do."""
+        """The fields of a record that is constructed accept subtypes, as columns do."""
         if not isinstance(term, tree.Record | tree.Branch):
             return
         whole = f"${term.name}" if isinstance(term, tree.Branch) else term.type_name
@@ -135,7 +135,7 @@ class _Rule:
             self._made(inside)
 
     def _is_other(self, use: Use, declared: str) -> bool:
-        """Whether a value is of the same storage as a declared type, but not of the type."""
+        """Whether a value has the same storage as a declared type, but not the type."""
         fits = all(self.types.is_subtype(name, declared) for name in use.names)
         return not fits and self._same_storage(use.names, frozenset({declared}))
 
@@ -148,7 +148,7 @@ class _Rule:
         self._report("E0402", message, argument.span, labels)
 
     def _report(self, code: str, message: str, span: Span, labels: list[Label]) -> None:
-        """Different types of one storage: refused, but in a legacy program, whose types were never compared so."""
+        """Report different types of one storage: an error, except in a legacy program, which never compared types."""
         if self.scope.legacy:
             self.diagnostics.warning("W0009", message, span, labels=labels)
         else:

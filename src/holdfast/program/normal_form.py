@@ -1,4 +1,4 @@
-"""Disjunctive normal form: a formula as alternatives, each a conjunction of literals; negation at the atoms only."""
+"""Disjunctive normal form: a formula as alternatives, each a conjunction of literals; only atoms are negated."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Alternatives = list[tuple[tree.Formula, ...]]
 
 
 class _TooManyError(Exception):
-    """The normal form would be too large to be meant."""
+    """The normal form would be too large to be intended."""
 
 
 def alternatives(formula: tree.Formula, diagnostics: Diagnostics) -> Alternatives:
@@ -86,7 +86,7 @@ def _all_of(parts: list[Alternatives]) -> Alternatives:
 def report_hidden_joins(formula: tree.Formula, outside: Iterable[str], diagnostics: Diagnostics) -> None:
     """Refuse `!(p(x, y), q(y))` where nothing outside binds y.
 
-    Pushed inwards the negation would say that there is no p(x, _) or no q(_), which is something else.
+    Pushed inwards, the negation would mean that there is no p(x, _) or no q(_), which is something else.
     """
     used = Counter(variable.name for variable in formula_variables(formula, deep=True)) + Counter(outside)
     for negated in _negated_conjunctions(formula, positive=True):

@@ -16,7 +16,7 @@ def warn_of_dates(program: tree.Program, diagnostics: Diagnostics) -> None:
     """Warn of each subtraction that looks like a date."""
     rules = [item for item in program.items if isinstance(item, tree.Rule)]
     sources = {id(rule.span.source): rule.span.source for rule in rules}
-    suspect = {key for key, source in sources.items() if _DATE.search(source.text)}  # hardly ever any
+    suspect = {key for key, source in sources.items() if _DATE.search(source.text)}  # there are hardly ever any
     for rule in rules if suspect else ():
         if id(rule.span.source) in suspect:
             for term in _subtractions(rule):

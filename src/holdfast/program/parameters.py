@@ -1,4 +1,4 @@
-"""The parameters of a query: `$name` stands for a value that is given with each call.
+"""The parameters of a query: `$name` stands for a value that is passed with each call.
 
 A parameter is a variable that a relation of one fact binds.  So the query is checked and planned once, and a value is
 never part of a text.
@@ -30,13 +30,13 @@ from holdfast.program.renaming import Renaming
 from holdfast.quick_dataclass import dataclass
 from holdfast.values.structures import Kind, Structure
 
-PARAMETERS = "?parameters"  # the relation of the values
+PARAMETERS = "?parameters"  # the relation that holds the values
 _MARK = "$"
 
 
 @dataclass(frozen=True)
 class _Marking(Renaming):
-    """Puts variables in the places of parameters.  `$Nil` may also be a branch of a declared type."""
+    """Replaces parameters by variables.  `$Nil` may also be a branch of a declared type."""
 
     branches: Container[str] = ()
     found: dict[str, None] = field(default_factory=dict)
@@ -50,7 +50,7 @@ class _Marking(Renaming):
 
 
 def with_parameters(formula: tree.Formula, branches: Container[str]) -> tuple[tree.Formula, tuple[str, ...]]:
-    """A query with variables for its parameters, bound by an atom of their values; and their names."""
+    """A query with variables for its parameters, bound by an atom over their values; and the parameters' names."""
     marking = _Marking(lambda name: name, lambda name, _: name, lambda name: name, branches)
     marked = marking.formula(formula)
     names = tuple(marking.found)
@@ -68,7 +68,7 @@ def is_parameter(name: str) -> bool:
 
 
 def parameter_kinds(question: Program) -> tuple[Kind, ...]:
-    """What kind of value each parameter has.  Which records, the columns and variables say that it is equal to."""
+    """The kind of value of each parameter; a record's type comes from the columns and variables that it equals."""
     known: dict[_Place, Structure] = {
         (name, column): kind
         for name, relation in question.relations.items()
@@ -94,7 +94,7 @@ _Place: TypeAlias = tuple[str, int | str]
 
 
 def _equal(rule: Rule) -> Iterator[tuple[_Place, _Place]]:
-    """Places of a rule that have the same value."""
+    """Places of a rule that hold the same value."""
     atoms = [(atom.predicate, atom.arguments) for atom in rule.body if isinstance(atom, Atom | Negated)]
     for predicate, arguments in [*atoms, (rule.predicate, rule.arguments)]:
         for column, argument in enumerate(arguments):
@@ -110,7 +110,7 @@ def _equal(rule: Rule) -> Iterator[tuple[_Place, _Place]]:
 
 
 def _grouped(rule: AggregateRule, arity: int) -> Iterator[tuple[_Place, _Place]]:
-    """The columns that a group has in the facts of an aggregate and in those that it is made of."""
+    """Pairs the group columns of an aggregate's source with those of its result."""
     columns = [column for column in range(arity) if column != rule.place % arity]
     return (
         ((rule.source, source), (rule.predicate, column)) for source, column in zip(rule.group, columns, strict=True)
@@ -118,7 +118,7 @@ def _grouped(rule: AggregateRule, arity: int) -> Iterator[tuple[_Place, _Place]]
 
 
 def only_looked_up(question: Program) -> frozenset[str]:
-    """The parameters that stand in atoms only: for them a value that no fact has needs no code of its own."""
+    """The parameters that occur in atoms only: a value of theirs that no fact has needs no code of its own."""
     computed: set[str] = set()
     for rule in question.rules:
         terms: list[Term] = [term for term in rule.arguments if isinstance(term, Apply)]
@@ -138,6 +138,6 @@ def only_looked_up(question: Program) -> frozenset[str]:
 
 
 def _aggregated(rule: Rule, question: Program) -> set[Var]:
-    """The variables whose values an aggregate takes from the facts of a rule."""
+    """The variables of a rule whose values an aggregate computes with."""
     targets = [each.target for each in question.aggregates if each.source == rule.predicate and each.target is not None]
     return {variable for target in targets for variable in variables(rule.arguments[target])}

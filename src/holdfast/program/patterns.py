@@ -1,7 +1,7 @@
 """The shapes of rules that make a closure: transitive, symmetric, reflexive, and steps over another relation.
 
-Pure data, read from one rule at a time.  A closure speaks of pairs: of two columns of a relation whose other columns,
-if there are any, hold constants (`triple(x, "partOf", y)`).  Such a part of a relation is a `Slice`.
+Pure data, read from one rule at a time.  A closure is about pairs: two columns of a relation whose other columns, if
+any, hold constants (`triple(x, "partOf", y)`).  Such a part of a relation is a `Slice`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from holdfast.values import Type
 
 
 class Shape(Enum):
-    """What a rule says of a relation R; S is a relation that does not depend on R."""
+    """The shape of a rule of a relation R; S is a relation that does not depend on R."""
 
     TRANSITIVE = "R(x, z) :- R(x, y), R(y, z)"
     SYMMETRIC = "R(y, x) :- R(x, y)"
@@ -27,14 +27,14 @@ class Shape(Enum):
 
 @dataclass(frozen=True)
 class Slice:
-    """The facts of a relation that have certain constants in all columns but some, seen through these."""
+    """The facts of a relation that have given constants in all columns but some, projected to these."""
 
     predicate: str
     columns: tuple[int, ...]
     fixed: tuple[tuple[int, Const], ...] = ()
 
     def is_apart_from(self, other: Slice) -> bool:
-        """Whether no fact is in both: another relation, or another constant in the same column."""
+        """Whether the two are disjoint: another relation, or another constant in the same column."""
         constants = dict(other.fixed)
         return self.predicate != other.predicate or any(
             column in constants and constants[column] != constant for column, constant in self.fixed
@@ -56,7 +56,7 @@ _Ends = tuple[Argument, ...]
 
 
 def recognised(rule: Rule, own: Iterable[str], relations: Mapping[str, Relation]) -> Recognised | str:
-    """The shape of a recursive rule in a hyper-node with its own predicates, or why it has none."""
+    """The shape of a recursive rule in a hyper-node, given the node's predicates, or the reason why it has none."""
     found = _sliced(rule.predicate, rule.arguments, relations)
     atoms = [literal for literal in rule.body if isinstance(literal, Atom)]
     filters = [literal for literal in rule.body if isinstance(literal, Compare)]
@@ -120,7 +120,7 @@ def _shape(
                     return Shape.STEP_BEFORE, left
                 if is_chain and left == head and right.predicate not in own:
                     return Shape.STEP_AFTER, right
-                # S(y, x) for S(x, y): the same step, its columns the other way round
+                # S(y, x) for S(x, y): the same step with its columns swapped
                 if right == head and left.predicate not in own and (b, d) == (x, z) and a == c and len({a, b, d}) == 3:
                     return Shape.STEP_BEFORE, _reversed(left)
                 if left == head and right.predicate not in own and (a, c) == (x, z) and b == d and len({a, b, c}) == 3:
@@ -133,9 +133,9 @@ def _reversed(slice_: Slice) -> Slice:
 
 
 def _filtered(filters: Iterable[Compare], ends: _Ends, idle: set[frozenset[Argument]]) -> bool | None:
-    """Whether the conditions keep R(x, x) out; None if they say something else.
+    """Whether the conditions exclude R(x, x); None if they have another meaning.
 
-    That the ends of an atom differ says nothing where a pair of a node with itself leads nowhere anyway: `idle` pairs.
+    A condition on `idle` pairs has no effect: where both ends of the atom are equal, the pair leads nowhere anyway.
     """
     no_loops = False
     for condition in filters:

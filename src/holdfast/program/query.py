@@ -25,12 +25,12 @@ _MOST_NAMES = 12
 def check_query(
     formula: tree.Formula, program: Program, *, answer_parameters: bool = False
 ) -> tuple[tuple[str, ...], Program]:
-    """The query's columns, and what must be evaluated on top of the program to answer it.
+    """The query's columns, and the program to evaluate on top of the given one to answer it.
 
-    The columns are the variables in order of appearance, without those that occur only inside aggregates or only
-    inside a negated atom.  The answers are the facts of the relation `?`.  The program returned has all relations
-    of the one below it, but only the query's own rules and hyper-nodes.  If the query has parameters, their values are
-    the facts of the relation `?parameters`; with `answer_parameters` they are also the last columns of the answers.
+    The columns are the variables in order of appearance, without those that occur only inside aggregates or only inside
+    a negated atom.  The answers are the facts of the relation `?`.  The program returned has all relations of the one
+    below it, but only the query's own rules and hyper-nodes.  If the query has parameters, their values are the facts
+    of the relation `?parameters`; with `answer_parameters` they are also the last columns of the answers.
     """
     diagnostics = Diagnostics()
     scope = _scope(program, diagnostics)
@@ -82,7 +82,7 @@ def _check_atoms(formula: tree.Formula, scope: Names) -> None:
 
 
 def _those_there(scope: Names) -> str:
-    """Which relations one can ask about; all of them are those that the program mentions."""
+    """A note that lists the relations of the program."""
     known = [relation.display for relation in scope.relations.values() if not relation.auxiliary]
     more = f" and {len(known) - _MOST_NAMES} more" if len(known) > _MOST_NAMES else ""
     return f"the program has {', '.join(known[:_MOST_NAMES])}{more}" if known else "the program has no relations"

@@ -1,7 +1,7 @@
-"""Recursion that cannot run in a circle, because each derivation makes a number larger, or each makes it smaller.
+"""Recursion that cannot be circular, because each derivation increases a number, or each decreases it.
 
-Where this holds no fact can be among its own grounds, so one that has a derivation left is still true: with counters,
-a deletion then needs no overdeletion (`maintenance/dred_counting.py`).  Path lengths, distances and levels are such.
+Then no fact can support itself, so a fact that has a derivation left is still true: with counters, a deletion needs no
+overdeletion (`maintenance/dred_counting.py`).  Path lengths, distances and levels are examples.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from holdfast.program.model import Apply, Assign, Atom, Compare, Const, Rule, Te
 from holdfast.quick_dataclass import dataclass
 from holdfast.values import Type
 
-_MOST = 64  # choices of columns that are tried
+_MOST = 64  # try this number of choices of columns
 
 
 @dataclass(frozen=True)
 class Rank:
     """A column of each predicate that every recursive derivation moves in one direction.
 
-    It does so if the columns of `positive`, given by predicate and number, hold positive numbers only.
+    That holds if the columns of `positive`, given by predicate and number, hold positive numbers only.
     """
 
     columns: Mapping[str, int]
@@ -52,7 +52,7 @@ def _head(rules: Iterable[Rule], predicate: str) -> Rule:
 
 
 def _needed(rule: Rule, own: frozenset[str], columns: Mapping[str, int], grows: bool) -> set[tuple[str, int]] | None:
-    """What must be positive for the head to be beyond each fact of the hyper-node in the body; None: it need not be."""
+    """The columns that must be positive for the head to be beyond each fact of its hyper-node in the body, or None."""
     head, needed = rule.arguments[columns[rule.predicate]], set[tuple[str, int]]()
     for atom in rule.body:
         if isinstance(atom, Atom) and atom.predicate in own:
@@ -67,7 +67,7 @@ def _needed(rule: Rule, own: frozenset[str], columns: Mapping[str, int], grows: 
 
 
 def _steps(rule: Rule, head: Term, given: Var, grows: bool) -> set[tuple[str, int]] | None:
-    """What must be positive for the head's number to be beyond a given one."""
+    """The columns that must be positive for the head's number to be beyond a given one; None if none suffice."""
     beyond = {("<", given, head), (">", head, given)} if grows else {(">", given, head), ("<", head, given)}
     if any(isinstance(test, Compare) and (test.operator, test.left, test.right) in beyond for test in rule.body):
         return set()
@@ -82,7 +82,7 @@ def _steps(rule: Rule, head: Term, given: Var, grows: bool) -> set[tuple[str, in
 
 
 def _positive(rule: Rule, step: Term) -> set[tuple[str, int]] | None:
-    """Where a step comes from that must be positive."""
+    """The columns that a step, which must be positive, comes from."""
     match step:
         case Const(value=int(value)):
             return set() if value > 0 else None

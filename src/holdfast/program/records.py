@@ -1,7 +1,8 @@
-"""Pass 2b: the type of each record of a rule, from the columns and fields around it; and the way it is read.
+"""Pass 2b: the type of each record of a rule, from the columns and fields around it, and whether it is taken apart or
+made.
 
-A record `[x, y]` does not name its type.  The type comes from the column it stands in, from the variable it is equal
-to, or from the record that it is a field of; where nothing says so, from the one record type with as many fields.
+A record `[x, y]` does not name its type.  The type comes from the column that it is in, from the variable that it is
+equal to, or from the record of which it is a field; otherwise it is the only record type with as many fields.
 """
 
 from __future__ import annotations
@@ -44,8 +45,8 @@ def with_record_types(program: CoreProgram, scope: Names, diagnostics: Diagnosti
 def directions(body: tuple[CoreLiteral, ...]) -> dict[int, bool]:
     """For each equation with a record, by its identity: True if the record is taken apart, False if it is made.
 
-    It is taken apart where its variable is bound without it.  Equations are decided one after the other; a
-    decided one binds only in its own direction, so that no two wait for each other.
+    It is taken apart if its variable is bound otherwise.  Equations are decided one after the other; a decided one
+    binds only in its own direction, so that no two wait for each other.
     """
     found: dict[int, bool] = {}
     for literal in body:
@@ -57,7 +58,7 @@ def directions(body: tuple[CoreLiteral, ...]) -> dict[int, bool]:
 
 
 class _Rule:
-    """Finds the types of the records of one rule, and writes them in."""
+    """Determines the types of the records of one rule, and adds them."""
 
     def __init__(self, scope: Names, diagnostics: Diagnostics) -> None:
         self._scope, self._diagnostics = scope, diagnostics
@@ -113,7 +114,7 @@ class _Rule:
                 return self._terms.get(id(term))
 
     def _is(self, term: tree.Term, structure: Kind | None) -> None:
-        """A term is known to be of a type; its fields, then, too."""
+        """Record that a term is of a type, and so its fields."""
         if isinstance(term, tree.Branch) and isinstance(structure, Structure):
             self._clash(term, self._of(term), structure)
         structure = self._of(term) or structure if isinstance(term, tree.Branch) else structure
@@ -166,7 +167,7 @@ class _Rule:
         return new
 
     def _guess(self, term: tree.Term, fields: tuple[tree.Term, ...]) -> Structure | None:
-        """The record type that fits, if there is one, or if all that fit hold the same."""
+        """The record type that fits, if there is only one, or if all that fit hold the same."""
         arity = len(fields)
         fitting = [each for each in self._scope.types.records if self._fits(fields, each.branches[""])]
         if len({each.branches[""] for each in fitting}) == 1:

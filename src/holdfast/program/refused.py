@@ -1,4 +1,4 @@
-"""What Soufflé derives by chance or by order cannot be maintained exactly: refused, with what to write instead."""
+"""Refuses what Soufflé derives by chance or by order, since it cannot be maintained exactly; suggests a replacement."""
 
 from __future__ import annotations
 

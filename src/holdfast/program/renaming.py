@@ -1,4 +1,4 @@
-"""A rule or a declaration with other names in it: what instances of components are made by."""
+"""Renames the names in a rule or a declaration, to instantiate components."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ AnyFormula = TypeVar("AnyFormula", bound=tree.Formula)
 
 @dataclass(frozen=True)
 class Renaming:
-    """What relations, types and branches are called instead."""
+    """The new names of relations, types and branches."""
 
     relation: Callable[[tree.Name], tree.Name]
     type: Callable[[str, tree.Node], str]
     branch: Callable[[str], str]
 
     def rule(self, rule: tree.Rule) -> tree.Rule:
-        """A rule with other names."""
+        """The rule with new names."""
         heads = tuple(self._atom(head) for head in rule.heads)
         return replace(rule, heads=heads, body=None if rule.body is None else self.formula(rule.body))
 
     def attributes(self, attributes: tuple[tree.Attribute, ...]) -> tuple[tree.Attribute, ...]:
-        """Columns, or fields, with other types."""
+        """Columns, or fields, with new types."""
         return tuple(replace(each, type_name=self.type(each.type_name, each)) for each in attributes)
 
     def formula(self, formula: tree.Formula) -> tree.Formula:
-        """A formula with other names."""
+        """The formula with new names."""
         match formula:
             case tree.Atom():
                 return self._atom(formula)
@@ -50,7 +50,7 @@ class Renaming:
         return replace(atom, name=self.relation(atom.name), arguments=tuple(map(self.term, atom.arguments)))
 
     def term(self, term: tree.Term) -> tree.Term:
-        """A term with other names."""
+        """The term with new names."""
         match term:
             case tree.Aggregate(target=target, body=body):
                 new = None if target is None else self.term(target)

@@ -19,12 +19,14 @@ from holdfast.program.core import (
     CoreRule,
     CoreTest,
     bound_variables,
+    is_counted,
     is_fresh,
     is_unused,
     literal_variables,
     term_variables,
 )
 
+_IN_RECORD = "a record is taken apart where it is bound; for a negated atom first say q(x) :- p([x, _]). and then !q(x)"
 _NOTE = "a variable is bound by a positive atom, by `=` with bound values, or by a range"
 
 
@@ -36,9 +38,9 @@ def check_safety(program: CoreProgram, diagnostics: Diagnostics) -> None:
         blamed = _blamed(rule, bound)
         lonely = _lonely(rule, bound) if blamed else []
         for code, place, variable in _uses(rule):
-            if variable.name in blamed and is_unused(variable.name):
+            if variable.name in blamed and (is_unused(variable.name) or is_counted(variable.name)):
                 blamed.remove(variable.name)
-                diagnostics.error("E0308", "`_` has no value to use here", variable.span)
+                diagnostics.error("E0308", "`_` has no value to use here", variable.span, help=_IN_RECORD)
             elif variable.name in blamed and not is_fresh(variable.name):
                 blamed.remove(variable.name)
                 _report(rule, code, place, variable, lonely, diagnostics)

@@ -1,4 +1,4 @@
-"""Core rules as text, for people who want to see what a program was brought into."""
+"""Core rules as text, for people who want to see how a program was translated."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Relations = Mapping[str, Relation]
 
 
 def shown_names(predicates: Iterable[str], relations: Relations) -> tuple[str, ...]:
-    """Predicates for display: auxiliary ones are shown by their content."""
+    """Predicates for display: auxiliary ones are shown by their definitions."""
     return tuple(relations[name].display if relations[name].auxiliary else name for name in predicates)
 
 

@@ -1,4 +1,4 @@
-"""The hint at a similar name."""
+"""Suggests similar names."""
 
 from __future__ import annotations
 
@@ -11,28 +11,27 @@ _SHORTEST: Final = 4
 
 
 def similar(name: str, known: Iterable[str]) -> str | None:
-    """`did you mean …?` for the nearest known name, if one is near."""
+    """`did you mean …?` with the nearest known name, if one is near."""
     by_folded = {candidate.lower(): candidate for candidate in known}
     near = get_close_matches(name.lower(), by_folded, 1, 0.6)
     return f"did you mean {by_folded[near[0]]}?" if near else None
 
 
 def can_slip(name: str) -> bool:
-    """Whether a name is long enough, and without digits, so that another one may be meant."""
+    """Whether a name could be a slip for another: it is long enough and has no digits."""
     return len(name) >= _SHORTEST and not any(c.isdigit() for c in name)
 
 
 def slips(name: str) -> Iterator[str]:
-    """The name, and what is left of it without one letter: names that have none of these in common are no slips."""
+    """The name, and each variant with one letter left out; a slip shares one of these with the intended name."""
     yield name
     yield from (name[:place] + name[place + 1 :] for place in range(len(name)))
 
 
 def slip(name: str, other: str) -> bool:
-    """Whether one letter too many, too few, changed, or two that changed places, make one name of the other.
+    """Whether two names differ by one letter added, missing or changed, by two letters swapped, or by case alone.
 
-    So do capitals alone.  Digits, other capitals, single letters (`part_a`) and the letters of short names
-    distinguish names on purpose.
+    Digits, other capitals, single letters (`part_a`) and the letters of short names distinguish names on purpose.
     """
     if name == other or not can_slip(name) or not can_slip(other):
         return False
@@ -48,5 +47,5 @@ def slip(name: str, other: str) -> bool:
 
 
 def _common(one: str, two: str) -> int:
-    """How many characters at the start are the same."""
+    """The length of the common prefix."""
     return len(list(takewhile(lambda pair: pair[0] == pair[1], zip(one, two, strict=False))))

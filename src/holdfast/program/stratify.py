@@ -10,6 +10,7 @@ from holdfast.program.core import CoreAtom, CoreProgram, is_fresh
 from holdfast.program.graph import components
 from holdfast.program.limit_heads import EXTREMES
 from holdfast.program.names import Names
+from holdfast.program.sums import SUMS
 from holdfast.quick_dataclass import dataclass
 
 
@@ -36,7 +37,8 @@ def check_strata(program: CoreProgram, scope: Names, diagnostics: Diagnostics) -
         group = number[edge.head]
         if edge.mark and group == number[edge.body] and group not in reported:
             reported.add(group)
-            _report([e for e in edges if number[e.head] == group == number[e.body]], scope, diagnostics)
+            inside = [e for e in edges if number[e.head] == group == number[e.body]]
+            _report(inside, _limits(program), scope, diagnostics)
 
 
 def _edges(program: CoreProgram) -> Iterable[Edge]:
@@ -45,10 +47,15 @@ def _edges(program: CoreProgram) -> Iterable[Edge]:
             if isinstance(literal, CoreAtom):
                 yield Edge(rule.head.predicate, literal.predicate, "!" if literal.negated else "", literal.span)
     for aggregate in program.aggregates:
-        yield Edge(aggregate.predicate, aggregate.source, aggregate.function, aggregate.span, aggregate.in_head)
+        mark = "" if aggregate.recursive else aggregate.function
+        yield Edge(aggregate.predicate, aggregate.source, mark, aggregate.span, aggregate.in_head)
 
 
-def _report(edges: list[Edge], scope: Names, diagnostics: Diagnostics) -> None:
+def _limits(program: CoreProgram) -> set[str]:
+    return {rule.head.predicate for rule in program.rules if rule.limit is not None}
+
+
+def _report(edges: list[Edge], limits: set[str], scope: Names, diagnostics: Diagnostics) -> None:
     # An aggregate also gives a negated atom of its own relation (the empty groups): name the aggregate, not that.
     offender = min(
         (edge for edge in edges if edge.mark),
@@ -67,14 +74,19 @@ def _report(edges: list[Edge], scope: Names, diagnostics: Diagnostics) -> None:
     note = f"a relation must be complete before it is {what}, but here {_dependence(listed, len(user))}"
     waits = ", ".join(name for name in scope.waiting.get(offender.span, ()) if not is_fresh(name))
     help = None if offender.mark == "!" else _advice(offender)
+    if offender.mark == "!" and offender.head == offender.body and offender.body in limits:
+        help = "not needed if it keeps worse values out: of each group only the best value is kept anyway"
     if waits:
         help = f"only the recursion binds {waits}: add an atom from outside it that binds {waits} too"
     diagnostics.error(code, message, offender.span, labels=_distinct(labels, offender.span), notes=[note], help=help)
 
 
 def _advice(offender: Edge) -> str:
+    if offender.mark in SUMS and offender.in_head:
+        return f"a recursive relation with {offender.mark} in its head has one rule and one aggregate: split it"
     if offender.mark not in EXTREMES:
-        return "only min and max may be part of a recursion, in the heads of all rules of a relation"
+        after = f"derive what it ranges over first, and take the {offender.mark} in a rule after the recursion"
+        return f"only heads with min, max, sum or count may be part of a recursion: {after}"
     if offender.in_head:
         return "a recursive relation may have one column with min or max: use a separate relation for each"
     return f"a relation with {offender.mark} in its heads may be recursive: h(x, {offender.mark}(u)) :- …, h(y, u)."

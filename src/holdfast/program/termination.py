@@ -1,4 +1,4 @@
-"""Pass 6: a recursion that computes new values may not end, and one with a `.limitsize` ends too early: say so."""
+"""Pass 6: warns of a recursion that computes new values, which may not end, and of a `.limitsize`, which ends early."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def warn_of_endless(nodes: tuple[HyperNode, ...], diagnostics: Diagnostics) -> N
     for node in nodes:
         own = set(node.predicates)
         known = regime((*node.nonrecursive, *node.recursive), node.limits, node.predicates) if node.limits else None
-        ends = known is not None and (known.best_first or known.additive)  # or the error is found when it happens
+        ends = known is not None and (known.best_first or known.additive)  # or the error is raised when it happens
         for rule in node.recursive:
             grown = _grown(rule, own, rule.limit.column if rule.limit and ends else None)
             if grown:
@@ -41,8 +41,7 @@ def warn_of_limits(relations: Mapping[str, Relation], nodes: tuple[HyperNode, ..
 
 
 def _grown(rule: Rule, own: set[str], limited: int | None) -> set[str]:
-    """The variables of recursive atoms from which a head value is computed and which nothing bounds; not in a column
-    that is `limited`."""
+    """The unbounded variables of recursive atoms that a head value is computed from, except in a `limited` column."""
     atoms = [literal for literal in rule.body if isinstance(literal, Atom)]
     recursive = {name for atom in atoms if atom.predicate in own for name in _names(atom.arguments)}
     given = {name for atom in atoms if atom.predicate not in own for name in _names(atom.arguments)}
@@ -61,7 +60,7 @@ def _names(terms: tuple[object, ...]) -> set[str]:
 
 
 def _bounded(rule: Rule) -> set[str]:
-    """Variables that a comparison, a test or a negated atom can hold back."""
+    """Variables that a comparison, a test or a negated atom may bound."""
     found: set[str] = set()
     for literal in rule.body:
         match literal:

@@ -1,4 +1,4 @@
-"""Nominal types: what `.type` declares, which is a subtype of which, what storage each has, and what records hold."""
+"""Nominal types: the types that `.type` declares, the subtype relation, their storage, and the fields of records."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class TypeTable:
         self._diagnostics = diagnostics
         self._declared: dict[str, tree.AnyType] = {}
         self._structures: dict[str, Structure] = {}
-        self.branches: dict[str, str] = {}  # of algebraic data types: which type has it
+        self.branches: dict[str, str] = {}  # the algebraic data type that each branch belongs to
         self._bases: dict[str, Type] = dict(PRIMITIVE)
         self._below: dict[str, set[str]] = {}
         self._resolved: dict[str, str] = {}
@@ -48,7 +48,7 @@ class TypeTable:
                 self._bases[name] = Type.RECORD
 
     def _fill(self, declaration: tree.AnyType) -> None:
-        """Say what the fields of a record, or of each branch, hold."""
+        """Determine the fields of a record, or of each branch."""
         match declaration:
             case tree.RecordDeclaration(name=name, fields=fields):
                 self._structures[name].branches[""] = self._kinds(fields)
@@ -65,7 +65,7 @@ class TypeTable:
         return tuple(self.structure(name) or self.base(name) for name in known)
 
     def structure(self, name: str) -> Structure | None:
-        """What a type's values hold, if they are records."""
+        """The structure of a type's values, if they are records."""
         seen: set[str] = set()
         while name not in self._structures:
             declaration = self._declared.get(name)
@@ -88,19 +88,19 @@ class TypeTable:
 
     @property
     def records(self) -> list[Structure]:
-        """All record types, those of one branch without a name."""
+        """All record types, each with one unnamed branch."""
         return [structure for structure in self._structures.values() if structure.is_record]
 
     @property
     def has_structures(self) -> bool:
-        """Whether there are records at all."""
+        """Whether there are any records."""
         return bool(self._structures)
 
     def _base(self, name: str, path: tuple[str, ...]) -> Type:
         if name in self._bases:
             return self._bases[name]
         declaration = self._declared[name]
-        assert isinstance(declaration, tree.TypeDeclaration)  # records have their base from the start
+        assert isinstance(declaration, tree.TypeDeclaration)  # records have their base type from the start
         if name in path:
             self._diagnostics.error("E0211", f"the type {name} is defined by itself", declaration.span)
             return self._bases.setdefault(name, Type.ANY)
@@ -112,7 +112,7 @@ class TypeTable:
         return self._bases.setdefault(name, found[0] if found else Type.ANY)
 
     def known(self, name: str, node: tree.Node) -> bool:
-        """Whether there is such a type; if not, says so."""
+        """Whether there is such a type; reports it if not."""
         if name in PRIMITIVE or name in self._declared:
             return True
         hint = type_help(name) or similar(name, [*PRIMITIVE, *self._declared])
@@ -120,13 +120,13 @@ class TypeTable:
         return False
 
     def base(self, name: str) -> Type:
-        """The storage type; `any` for a name that is not known, which was reported."""
+        """The storage type; `any` for an unknown name, which was reported."""
         return self._bases.get(name, Type.ANY)
 
     def resolved(self, name: str) -> str:
-        """The name behind an alias; a union of one type under several names is an alias, too."""
+        """The name behind an alias; a union of one type under several names is also an alias."""
         if name not in self._resolved:
-            self._resolved[name] = name  # for one that is declared by itself
+            self._resolved[name] = name  # itself, for a type that is not an alias
             declaration = self._declared.get(name)
             if isinstance(declaration, tree.TypeDeclaration) and not declaration.subtype:
                 targets = {self.resolved(target) for target in declaration.targets}
@@ -134,14 +134,14 @@ class TypeTable:
         return self._resolved[name]
 
     def below(self, name: str) -> set[str]:
-        """All types whose values are values of this one, itself included."""
+        """All types whose values are values of this one, including itself."""
         name = self.resolved(name)
         if name not in self._below:
             self._below[name] = self._find_below(name)
         return self._below[name]
 
     def _find_below(self, name: str) -> set[str]:
-        """Grows the set by members of unions in it, subtypes of what is in it, and unions of nothing else."""
+        """Grows the set by members of unions in it, subtypes of its members, and unions of only its members."""
         own = [n for n, d in self._declared.items() if isinstance(d, tree.TypeDeclaration) and self.resolved(n) == n]
         found = {name} | ({"symbol"} if name == "any" else set())
         while more := {n for n in own if n not in found and set(self._targets(n)) <= found} | self._members(found):
@@ -158,11 +158,11 @@ class TypeTable:
         return {member for union in unions for member in self._targets(union)} - found
 
     def is_subtype(self, name: str, of: str) -> bool:
-        """Whether every value of the one type is a value of the other."""
+        """Whether every value of the first type is a value of the second."""
         return self.resolved(name) in self.below(of)
 
     def meet(self, first: TypeNames, second: TypeNames) -> TypeNames:
-        """The largest types that lie below both sets; empty when they clash."""
+        """The largest types below both sets; empty if they clash."""
         if first == second:
             return first
         common = {t for a in first for b in second for t in self.below(a) & self.below(b)}

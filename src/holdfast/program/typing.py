@@ -1,4 +1,4 @@
-"""Pass 3b: core rules with their types become the rules of the model; what does not fit is reported."""
+"""Pass 3b: core rules with their types become the rules of the model; reports what does not fit."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ from holdfast.values.structures import RecordForm
 
 
 class Typer:
-    """Gives every term its type and says where types do not fit."""
+    """Gives every term its type and reports where types do not fit."""
 
     def __init__(self, scope: Names, inference: Inference, diagnostics: Diagnostics) -> None:
         self._scope = scope
         self._inference = inference
         self._diagnostics = diagnostics
         self._rule = FACTS
-        self._doubtful: set[str] = set()  # aggregates with an error; rules that read them are not blamed
+        self._doubtful: set[str] = set()  # aggregates with an error; rules that read them are not reported
 
     def relations(self) -> dict[str, model.Relation]:
         """All relations with the types of their columns."""
@@ -89,14 +89,14 @@ class Typer:
         return model.Rule(rule.name, rule.head.predicate, arguments, body, rule.span, limit)
 
     def _drop_consequences(self, before: int, doubtful: bool) -> None:
-        """A functor or variable with clashing types spoils what is next to it; only the first is worth a message."""
+        """Report only the first clash: a functor or variable with clashing types makes its neighbours clash too."""
         new = self._diagnostics.items[before:]
         if doubtful or any(d.code in ("E0401", "E0404") for d in new):
             kept = [d for d in new if d.code in ("E0401", "E0404", "E0406", "E0408") and not doubtful]
             self._diagnostics.items[before:] = kept
 
     def facts(self, program: CoreProgram) -> dict[str, tuple[Row, ...]]:
-        """The facts of the text, each once, in their order."""
+        """The facts of the text, without duplicates, in their order."""
         self._rule = FACTS
         rows: dict[str, dict[Row, None]] = {}
         for fact in program.facts:
@@ -118,7 +118,7 @@ class Typer:
         return tuple(values) if len(values) == len(fact.arguments) else None
 
     def aggregates(self, program: CoreProgram) -> tuple[model.AggregateRule, ...]:
-        """The aggregate rules; reports an aggregate of what cannot be aggregated."""
+        """The aggregate rules; reports an aggregate over values that cannot be aggregated."""
         for aggregate in program.aggregates:
             self._check_aggregate(aggregate)
         for rule in program.rules:
@@ -147,7 +147,7 @@ class Typer:
     def _literals(
         self, literal: CoreLiteral, places: Mapping[str, int], ways: Mapping[int, bool]
     ) -> Iterator[model.BodyLiteral]:
-        """What a literal of the core stands for: one, or several where a record is taken apart."""
+        """The literals that a core literal stands for: one, or several where a record is taken apart."""
         if ways.get(id(literal)) and isinstance(literal, CoreCompare):
             yield from self._apart(self._term(literal.left), literal.right)
         elif id(literal) in ways and isinstance(literal, CoreCompare) and isinstance(literal.left, tree.Variable):
@@ -189,10 +189,10 @@ class Typer:
                 return model.Range(self._variable(variable), start, stop, step[0] if step else None)
 
     def _check_pattern(self, function: str, terms: tuple[tree.Term, ...]) -> bool:
-        """Whether a pattern that is known before any fact is a good one."""
+        """Check a pattern that is known before any fact."""
         written = terms[PATTERN_ARGUMENT[function]] if function in PATTERN_ARGUMENT else None
         if isinstance(written, tree.String):
-            from holdfast.regular_expressions import PatternError, anchored  # and with them Arrow
+            from holdfast.regular_expressions import PatternError, anchored  # imported late: it loads Arrow
 
             try:
                 anchored(written.value)
@@ -210,7 +210,7 @@ class Typer:
             self._diagnostics.error("E0404", message, literal.span)
 
     def _compare(self, literal: CoreCompare, places: Mapping[str, int]) -> model.BodyLiteral:
-        """A comparison; an equation defines the side that is a variable, of two variables the one bound later."""
+        """A comparison; an equation defines the side that is a variable, or of two variables the one bound later."""
         self._check_comparison(literal)
         left, right = self._term(literal.left), self._term(literal.right)
         if literal.operator != "=":
@@ -245,14 +245,14 @@ class Typer:
         return self._constant(written, type, self._column_note(atom, index))
 
     def _check_meets(self, atom: CoreAtom, index: int, type: Type) -> None:
-        """A variable whose type was decided elsewhere must be comparable with the column."""
+        """Check that a variable whose type was decided elsewhere is comparable with the column."""
         written = atom.arguments[index]
         own = self._type(written)
         if not _comparable(own, type) and atom.negated:
             self._wrong_column(atom, index, own, type)
 
     def _into(self, atom: CoreAtom, index: int) -> model.Term:
-        """A value that is put into a column."""
+        """A value as an argument of a column."""
         written = atom.arguments[index]
         type = self._inference.column(atom.predicate, index)
         if isinstance(written, CONSTANTS):
@@ -318,7 +318,7 @@ class Typer:
                 return self._constant(term, self._type(term), self._inference.reason(self._rule, term))
 
     def _made(self, term: tree.Record | tree.Branch, fields: tuple[model.Term, ...]) -> model.Term:
-        """A record that is made of its fields; of constants it is one."""
+        """A record that is made of its fields; a constant if they all are."""
         values = [field.value for field in fields if isinstance(field, model.Const)]
         if len(values) == len(fields):
             branch = term.name if isinstance(term, tree.Branch) else ""
@@ -332,7 +332,7 @@ class Typer:
         return self._folded(result, term) if fits else result
 
     def _folded(self, result: model.Apply, term: tree.Term) -> model.Term:
-        """The value, when all arguments are constants."""
+        """The value, if all arguments are constants."""
         if result.function in ("/", "%") and _is_zero(result.arguments[1]):
             return self._without_value(result, term, "division by zero")
         if result.function == "substr" and any(map(_is_negative, result.arguments[1:])):
@@ -355,7 +355,7 @@ class Typer:
 
     def _check_parameters(self, functor: Functor, written: tuple[tree.Term, ...]) -> bool:
         wrong = [i for i, argument in enumerate(written) if self._type(argument) not in functor.parameter(i)]
-        # a constant beside a wrong argument only took over that one's type
+        # a constant next to a wrong argument only took over its type
         blamed = [i for i in wrong if not isinstance(written[i], CONSTANTS)] or wrong
         for index in blamed:
             argument, allowed = written[index], functor.parameter(index)
@@ -400,7 +400,7 @@ def _form(term: tree.Record | tree.Branch) -> model.Const:
 
 
 def _something(type: Type) -> Value:
-    """A value to go on with after an error."""
+    """A placeholder value after an error."""
     if type is Type.RECORD:
         return NIL
     return 0 if type.is_numeric else ""

@@ -1,4 +1,4 @@
-"""What a fact holds: values as Python users see them, their texts, and their codes."""
+"""Values of facts: as Python users see them, as text, and as codes."""
 
 from holdfast.values.model import NIL, BlankNode, Iri, Literal, Record, Row, Type, Value, quote
 

@@ -1,4 +1,4 @@
-"""Arrow columns and their codes."""
+"""Converts Arrow columns to codes and back."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def checked_column(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedA
 
 
 def _plain_layout(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
-    """Dictionaries of anything but text and run-end encoded columns as plain ones."""
+    """Converts dictionaries of anything but text, and run-end encoded columns, to plain ones."""
     if pa.types.is_run_end_encoded(column.type):
         return _plain_layout(pc.run_end_decode(column))
     if pa.types.is_dictionary(column.type) and not is_text(column.type):
@@ -56,7 +56,7 @@ def is_foreign(kind: pa.DataType) -> bool:
 
 
 def with_microseconds(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
-    """A column of times of any precision as Python has them; others as they are."""
+    """A column of times of any precision in microseconds, as in Python; other columns as they are."""
     if not pa.types.is_timestamp(column.type):
         return column
     try:
@@ -66,7 +66,7 @@ def with_microseconds(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.Chunk
 
 
 def numeric_codes(column: pa.Array | pa.ChunkedArray, type: Type) -> Codes | None:
-    """The codes of a column of numbers, None if the column is of another kind."""
+    """The codes of a column of numbers; None for a column of another kind."""
     kind = column.type
     match type:
         case Type.NUMBER if _is_whole(kind):
@@ -79,7 +79,7 @@ def numeric_codes(column: pa.Array | pa.ChunkedArray, type: Type) -> Codes | Non
 
 
 def _is_whole(kind: pa.DataType) -> bool:
-    """Integers, and decimals without places behind the point, as Spark has for what 63 bits do not hold."""
+    """Whether a type is of integers, or of decimals without fractional digits, which Spark uses beyond 63 bits."""
     return bool(pa.types.is_integer(kind) or (pa.types.is_decimal(kind) and kind.scale == 0))
 
 
@@ -100,7 +100,7 @@ def _fits(value: object, type: Type) -> bool:
 
 
 def _to_numpy(column: pa.Array | pa.ChunkedArray) -> npt.NDArray[Any]:
-    """Numbers without nulls; not by `to_numpy`, which imports pandas where it is installed: half a second, once."""
+    """Numbers without nulls; avoids `to_numpy`, which imports pandas where it is installed (half a second, once)."""
     whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     return cast("npt.NDArray[Any]", np.from_dlpack(whole))
 
@@ -110,9 +110,9 @@ def encode_distinct(
     encode: Callable[[list[Any]], Codes],
     expect: Callable[[pa.Array], None] = lambda _values: None,
 ) -> Codes:
-    """The codes of a column, given the codes of its distinct values, so that each crosses into Python once.
+    """The codes of a column, given those of its distinct values, so that each value becomes a Python object once.
 
-    `expect` sees the distinct values before they become Python's.
+    `expect` sees the distinct values before they become Python objects.
     """
     encoded = column if pa.types.is_dictionary(column.type) else pc.dictionary_encode(column)
     chunks = encoded.unify_dictionaries().chunks if isinstance(encoded, pa.ChunkedArray) else [encoded]

@@ -1,6 +1,6 @@
 """Dates and times as numbers: days, and microseconds, since the beginning of 1970 in UTC.
 
-Years go from 1 to 9999, in the Gregorian calendar also before it was introduced, and a day has 86,400 seconds.
+Years range from 1 to 9999, in the Gregorian calendar even before its introduction, and a day has 86,400 seconds.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ _TIME: Final = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
     r"([T ]([01][0-9]|2[0-3]):[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?(Z|[+-][0-9]{2}:[0-9]{2})?)?"
 )
-_DIRECTIVES: Final = frozenset("YmdHMSfjz%")  # those that mean the same in every language and on every system
+_DIRECTIVES: Final = frozenset("YmdHMSfjz%")  # the directives that mean the same in every locale and on every system
 
 
 class DateError(ValueError):
-    """A text or a number that stands for no date or time; the message says which and why."""
+    """A text or a number that is not a date or time; the message says which and why."""
 
 
 def days(value: date) -> int:
@@ -55,7 +55,7 @@ def to_date(text: str) -> int:
 
 
 def to_time(text: str) -> int:
-    """The number of `2024-02-29T12:30:00+01:00`; the seconds, the time of the day and the zone may be absent."""
+    """The number of `2024-02-29T12:30:00+01:00`; the seconds, the time of day and the zone are optional."""
     if not _TIME.fullmatch(text):
         raise DateError(f'"{text}" is not a time such as 2024-02-29T12:30:00Z')
     try:
@@ -70,12 +70,12 @@ def date_text(number: int) -> str:
 
 
 def time_text(number: int) -> str:
-    """A time as `2024-02-29T11:30:00Z`, with six digits behind the seconds where they are not whole."""
+    """A time as `2024-02-29T11:30:00Z`, with six decimals if the seconds are not whole."""
     return _time(number).isoformat().replace("+00:00", "Z")
 
 
 def parse_time(text: str, layout: str) -> int:
-    """The time that a text stands for which is laid out as `%d.%m.%Y %H:%M`."""
+    """Parses a time in a format such as `%d.%m.%Y %H:%M`."""
     _check_layout(layout)
     try:
         return microseconds(datetime.strptime(text, layout))
@@ -84,10 +84,10 @@ def parse_time(text: str, layout: str) -> int:
 
 
 def format_time(number: int, layout: str) -> str:
-    """A time laid out as `%d.%m.%Y %H:%M`."""
+    """Formats a time in a format such as `%d.%m.%Y %H:%M`."""
     _check_layout(layout)
     time = _time(number)
-    years = layout.split("%%")  # which `strftime` writes without zeros in front on some systems
+    years = layout.split("%%")  # on some systems `strftime` omits a year's leading zeros
     return time.strftime("%%".join(part.replace("%Y", f"{time.year:04}") for part in years))
 
 
@@ -108,7 +108,7 @@ def time_of(day: int) -> int:
 
 
 def add_months(number: int, months: int) -> int:
-    """The same day some months later, or the last one of a month that has no such day."""
+    """The same day some months later, or the last day of a month that has no such day."""
     day = _date(number)
     year, month = divmod(12 * day.year + day.month - 1 + months, 12)
     if not 1 <= year <= 9999:

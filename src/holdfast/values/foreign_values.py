@@ -1,6 +1,6 @@
-"""Values of kinds that the language does not have: booleans, decimals, dates and times, as values that it has.
+"""Converts values of kinds that the language does not have (booleans, decimals, dates and times) to its own.
 
-What is read is exact: a value of a column's type that stands for no other value of the same kind, or none.
+The conversion is exact: different values of a kind stay different, or the value is refused.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class ForeignError(ValueError):
 
 
 def adapted(value: Foreign, type: Type) -> Value:
-    """The value of a column's type that stands for one of another kind; raises `ForeignError` where none does."""
+    """The value of a column's type that stands for one of another kind; raises `ForeignError` if no value does."""
     match type:
         case Type.NUMBER | Type.UNSIGNED:
             return _integer(value)
@@ -56,7 +56,7 @@ def _float(value: Foreign) -> float:
 
 
 def fits_float(value: Decimal) -> bool:
-    """Whether a float is written as this decimal, so that different ones stay different: up to 15 digits always."""
+    """Whether a float is written as this decimal, so that different decimals stay different; true up to 15 digits."""
     return not value.is_finite() or Decimal(repr(float(value))) == value
 
 

@@ -1,8 +1,8 @@
-"""The values that facts hold, as a Python user sees them.
+"""The values of facts, as a Python user sees them.
 
-A value is an `int`, a `float`, a `str` or another RDF term: an `Iri`, a `BlankNode`, or
-a `Literal` whose datatype or language has no Python counterpart.  Values of different kinds are never
-equal: the integer 1, the string "1" and the IRI <1> are three values.  A `Record` holds other values.
+A value is an `int`, a `float`, a `str` or another RDF term: an `Iri`, a `BlankNode`, or a `Literal` whose datatype or
+language has no Python counterpart.  Values of different kinds are never equal: the integer 1, the string "1" and the
+IRI <1> are three values.  A `Record` holds other values.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Final, TypeAlias
 
 
 class Type(Enum):
-    """The type of a column.  The first three are stored as themselves, the others through the dictionary."""
+    """The type of a column.  The first three are stored as they are, the others through the dictionary."""
 
     NUMBER = "number"
     UNSIGNED = "unsigned"
@@ -36,7 +36,7 @@ class Type(Enum):
 
     @property
     def a_value(self) -> str:
-        """What a value of this type is called in messages, with its article."""
+        """The name of a value of this type in messages, with its article."""
         return {Type.UNSIGNED: "an unsigned number", Type.ANY: "any term"}.get(self, f"a {self.value}")
 
 
@@ -80,7 +80,7 @@ class Literal:
 class Record:
     """A record `[x, y]`, a value `$Branch(x, y)` of an algebraic data type, or `NIL`.
 
-    Records may be as deep as lists are long, so no method is recursive, and the hash is stored.
+    Records may be nested as deeply as lists are long, so no method is recursive, and the hash is stored.
     """
 
     __slots__ = ("_hash", "branch", "fields")
@@ -115,7 +115,7 @@ class Record:
         return True
 
     def __str__(self) -> str:
-        """As Soufflé writes it; an ambiguous string in it is quoted."""
+        """As Soufflé writes it; ambiguous strings inside are quoted."""
         parts: list[str] = []
         left: list[Value | _Text] = [self]
         while left:

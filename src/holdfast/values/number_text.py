@@ -1,4 +1,4 @@
-"""Numbers in text, as Soufflé's facts files and `to_number` have them: decimal, `0x1F`, `0b101`, floats."""
+"""Parses numbers as Soufflé's facts files and `to_number` write them: decimal, `0x1F`, `0b101`, floats."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ _INTEGER = re.compile(r"\s*([+-]?)(?:0[xX]([0-9a-fA-F]+)|0[bB]([01]+)|([0-9]+))\
 _FLOAT = re.compile(
     r"\s*[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|nan|inf(?:inity)?)\s*", re.ASCII | re.IGNORECASE
 )
-_LONGEST = 400  # no 64-bit integer needs as many digits; Python refuses to convert thousands of them
+_LONGEST = 400  # no 64-bit integer needs as many digits; Python refuses to convert thousands of digits
 _RANGES = {Type.NUMBER: (-(2**63), 2**63 - 1), Type.UNSIGNED: (0, 2**64 - 1)}
 
 
 class NumberError(ValueError):
-    """A text that is not a number of the type; the message, after the value, has the reason."""
+    """A text that is not a number of the type; the message follows the value and gives the reason."""
 
 
 def parse_integer(text: str, type: Type) -> int:
@@ -41,6 +41,6 @@ def parse_float(text: str) -> float:
     if not _FLOAT.fullmatch(text):
         raise NumberError("is not a float")
     value = float(text)
-    if math.isinf(value) and "n" not in text.lower():  # `inf` says so itself
+    if math.isinf(value) and "n" not in text.lower():  # `inf` is infinite on purpose
         raise NumberError("is too large for a float")
     return value

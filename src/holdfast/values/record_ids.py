@@ -1,4 +1,4 @@
-"""The ids of records: a record is known by its form and the ids of its fields."""
+"""The ids of records: a record is identified by its form and the ids of its fields."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class RecordIds:
     """The records among the values of a dictionary, in one table for each form."""
 
     def __init__(self, ids: ValueIds, each: int) -> None:
-        self._ids, self._each = ids, each  # bytes of a record beside its fields
+        self._ids, self._each = ids, each  # memory of a record besides its fields, in bytes
         self._tables: dict[RecordForm, RecordTable] = {}
 
     def find(self, record: Record) -> int | None:
@@ -29,7 +29,7 @@ class RecordIds:
         return self._walk(record, self._ids.find, lambda _row, _form: None)
 
     def add(self, record: Record) -> int:
-        """The id of a record, which it gets now with all that is in it."""
+        """The id of a record, which is added together with all records in it."""
         with self._ids.lock:
             made = self._walk(record, self._ids.id_of_number, self._add_row)
         assert made is not None
@@ -41,11 +41,11 @@ class RecordIds:
             return self._table(form).ids(rows, lambda new: self._add_rows(new, form))
 
     def have_form(self, form: RecordForm, ids: Codes) -> npt.NDArray[np.bool_]:
-        """Which ids are records of this form."""
+        """Whether each id is a record of this form."""
         return self._table(form).places(ids)[1]
 
     def field(self, form: RecordForm, ids: Codes, number: int) -> Codes:
-        """The ids of a field of records; of what has another form, ids that mean nothing."""
+        """The ids of a field of records; arbitrary for ids of another form."""
         return self._table(form).field(ids, number)
 
     def listed(self) -> Iterator[tuple[int, RecordForm, list[int]]]:
@@ -55,7 +55,7 @@ class RecordIds:
                 yield id, form, row
 
     def restore(self, form: RecordForm, row: Sequence[int]) -> None:
-        """A record that has the next id."""
+        """Add a record that has the next id."""
         self._add_row(tuple(row), form)
 
     def _table(self, form: RecordForm) -> RecordTable:
@@ -68,7 +68,7 @@ class RecordIds:
         id_of: Callable[[Value], int | None],
         make: Callable[[tuple[int, ...], RecordForm], int | None],
     ) -> int | None:
-        """The id of a record, that of each record in it first; None as soon as one has none."""
+        """The id of a record, computing those of the records in it first; None as soon as one has none."""
         done: dict[int, int] = {}
         begun: list[Record] = [record]
         while begun:
@@ -95,5 +95,5 @@ class RecordIds:
     def _add_rows(self, rows: Codes, form: RecordForm) -> None:
         values, branch, first = self._ids.values, form.branch, len(self._ids.values)
         values.extend([Record(tuple([values[field] for field in row]), branch) for row in rows.tolist()])
-        self._table(form).add(rows, first)  # last: an id that can be found has a value
+        self._table(form).add(rows, first)  # last, so that an id that can be found has a value
         self._ids.grow((self._each + 16 * form.arity) * len(rows))

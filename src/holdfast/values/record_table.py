@@ -1,7 +1,7 @@
 """The records of a dictionary, by form: the branch and the number of fields.
 
-A record's fields are ids of the dictionary themselves, so equal records have equal rows and one id.  Both ways go by
-columns: from rows of fields to ids, and from ids to a field.
+A record's fields are ids of the dictionary themselves, so equal records have equal rows and one id.  Both directions
+work on columns: from rows of fields to ids, and from ids to a field.
 """
 
 from __future__ import annotations
@@ -18,14 +18,15 @@ FieldIds = npt.NDArray[np.int64]
 class RecordTable:
     """The records of one form.
 
-    Invariant: `_ids[row]` is the id of the record with these fields; ids grow, so that halving finds the row of an id.
+    Invariant: `_ids[row]` is the id of the record with these fields; ids ascend, so that bisection finds the row of an
+    id.
     """
 
     def __init__(self, arity: int) -> None:
         self._ids: dict[bytes, int] = {}
         self._rows: FieldIds = np.empty((16, arity), np.int64)
         self._numbers: FieldIds = np.empty(16, np.int64)
-        self._packed: FieldIds = np.empty(0, np.int64)  # the fields of the first records as one number each, in order
+        self._packed: FieldIds = np.empty(0, np.int64)  # the fields of the first records as one number each, sorted
         self._packed_ids: FieldIds = np.empty(0, np.int64)
 
     def __len__(self) -> int:
@@ -36,7 +37,7 @@ class RecordTable:
         return self._ids.get(np.array(row, np.int64).tobytes())
 
     def add(self, rows: FieldIds, first: int) -> None:
-        """New records; their ids are `first` and the following ones, larger than all others."""
+        """Add new records; their ids are `first` and the following ones, larger than all others."""
         size, more = len(self._ids), len(rows)
         while size + more > len(self._numbers):
             self._rows = np.concatenate([self._rows, np.empty_like(self._rows)])
@@ -46,8 +47,8 @@ class RecordTable:
         self._ids.update(zip(_keys(rows), range(first, first + more), strict=True))
 
     def ids(self, rows: FieldIds, make: Callable[[FieldIds], None]) -> FieldIds:
-        """The ids of records, one for each row; `make` adds those that are new."""
-        packed = _packed(rows) if 8 * len(rows) >= len(self) else None  # to put all in order pays for many
+        """The ids of records, one for each row; `make` adds new ones."""
+        packed = _packed(rows) if 8 * len(rows) >= len(self) else None  # sorting all of them pays for many
         if packed is None or not self._pack():
             return self._ids_by_hash(rows, make)
         found = self._find_packed(packed)
@@ -58,7 +59,7 @@ class RecordTable:
         return found
 
     def _pack(self) -> bool:
-        """Bring the packed fields up to date; False where they do not fit."""
+        """Bring the packed fields up to date; False if they do not fit."""
         done, size = len(self._packed), len(self)
         if done == size:
             return True
@@ -72,7 +73,7 @@ class RecordTable:
         return True
 
     def _find_packed(self, packed: FieldIds) -> FieldIds:
-        """The ids of records with these fields, -1 for unknown records: most records that rules make are known."""
+        """The ids of records with these fields, -1 for unknown ones: most records that rules make are known."""
         if not len(self._packed):
             return np.full(len(packed), -1, np.int64)
         places = np.minimum(np.searchsorted(self._packed, packed), len(self._packed) - 1)
@@ -92,19 +93,19 @@ class RecordTable:
         return zip(self._numbers[: len(self)].tolist(), self._rows[: len(self)].tolist(), strict=True)
 
     def places(self, ids: FieldIds) -> tuple[FieldIds, npt.NDArray[np.bool_]]:
-        """The places of the records with some ids, and which ids are such records."""
+        """The places of the records with some ids, and whether each id is such a record."""
         size = len(self._ids)
         if not size:
             return np.zeros(len(ids), np.int64), np.zeros(len(ids), np.bool_)
         first, last = self._numbers[0], self._numbers[size - 1]
-        if last - first == size - 1:  # all made together, as those of the only record type are
+        if last - first == size - 1:  # all were made together, as those of the only record type are
             places = np.clip(ids - first, 0, size - 1)
         else:
             places = np.minimum(np.searchsorted(self._numbers[:size], ids), size - 1)
         return places, self._numbers[places] == ids
 
     def field(self, ids: FieldIds, number: int) -> FieldIds:
-        """A field of each record; of what is no such record, some id that means nothing."""
+        """A field of each record; an arbitrary id for what is not such a record."""
         if not len(self._ids):
             return np.zeros(len(ids), np.int64)
         fields: FieldIds = self._rows[self.places(ids)[0], number]
@@ -120,7 +121,7 @@ def _keys(rows: FieldIds) -> list[bytes]:
 
 
 def _packed(rows: FieldIds) -> FieldIds | None:
-    """Rows of one or two fields as one number each, None where they do not fit."""
+    """Rows of one or two fields as one number each; None if they do not fit."""
     if rows.shape[1] == 1:
         return rows[:, 0].copy()
     if rows.shape[1] == 2 and (not len(rows) or (rows.min() >= 0 and rows.max() < 2**31)):
@@ -129,7 +130,7 @@ def _packed(rows: FieldIds) -> FieldIds | None:
 
 
 def _distinct(rows: FieldIds) -> tuple[FieldIds, FieldIds]:
-    """The different rows, and which of them each row is."""
+    """The distinct rows, and for each row the number of its distinct row."""
     if rows.shape[1] == 0:
         return rows[:1], np.zeros(len(rows), np.int64)
     values, places = np.unique(rows, axis=0, return_inverse=True)

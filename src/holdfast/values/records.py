@@ -1,7 +1,7 @@
-"""Records and values of algebraic data types: what a type allows, and how values are read and written.
+"""Records and values of algebraic data types: checks them against their types, reads and writes them.
 
-`[1, [2, nil]]` and `$Cons(1, $Nil)` are the texts, in facts files too.  A string inside stands as it is, or in quotes
-where it would end too early.  In JSON a record is an array and `nil` is null; a branch is `{"Cons": [1, …]}`.
+`[1, [2, nil]]` and `$Cons(1, $Nil)` are the texts, in facts files too.  A string inside is written as it is, or in
+quotes where it would end too early.  In JSON a record is an array and `nil` is null; a branch is `{"Cons": [1, …]}`.
 From Python a record may also be given as a tuple or a list, and `nil` as None.
 """
 
@@ -108,7 +108,7 @@ def _single(item: object, kind: Type) -> Value:
 
 
 def parse_record(text: str, structure: Structure) -> Record:
-    """The value that a text stands for; raises `NumberError`, whose message stands behind the value."""
+    """The value that a text stands for; raises `NumberError`, whose message follows the value."""
     reader = _Reader(text)
     record = reader.structured(structure)
     reader.space()
@@ -118,13 +118,13 @@ def parse_record(text: str, structure: Structure) -> Record:
 
 
 class _Reader:
-    """Reads one text from left to right, without calling itself for what is nested: lists are long."""
+    """Reads one text from left to right, without recursion for nested records: lists are long."""
 
     def __init__(self, text: str) -> None:
         self.text, self.place = text, 0
 
     def structured(self, structure: Structure) -> Record:
-        """A record or a branch; the stack holds what is begun."""
+        """A record or a branch; the stack holds the open ones."""
         stack: list[tuple[str, tuple[Kind, ...], str, list[Value]]] = []
         wanted: Kind = structure
         while True:
@@ -199,6 +199,6 @@ class _Reader:
         self.place += 1
 
     def space(self) -> None:
-        """Pass over blanks."""
+        """Skip blanks."""
         while self.text.startswith((" ", "\t"), self.place):
             self.place += 1

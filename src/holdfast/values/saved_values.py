@@ -1,4 +1,4 @@
-"""The values of a dictionary as an Arrow table, in the order of their ids, and back."""
+"""Saves the values of a dictionary as an Arrow table, in the order of their ids, and restores them."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def saved_values(dictionary: Dictionary, first: int = 0) -> bytes:
 
 
 def restore_values(dictionary: Dictionary, saved: bytes) -> None:
-    """Put values into a dictionary that has those before them; `ValueError` if they do not get their ids again."""
+    """Add values to a dictionary that has those before them; `ValueError` if they do not get the same ids again."""
     with pa.ipc.open_stream(pa.py_buffer(saved)) as reader:
         table = reader.read_all()
     first, kinds, texts = len(dictionary), table["kind"].to_pylist(), table["text"].to_pylist()

@@ -11,35 +11,35 @@ from holdfast.settings import Memory
 from holdfast.values.dictionary import Dictionary
 
 LOCKED = tuple(name for name, member in vars(Dictionary).items() if callable(member) and not name.startswith("_"))
-"""Everything that a dictionary can be asked; what only reads too, because values move in memory while others come."""
+"""All methods of a dictionary; those that only read too, because values move in memory while others are added."""
 
 
 class SharedDictionary(Dictionary):
-    """The values of another dictionary, which is not used directly meanwhile."""
+    """The values of another dictionary, which must not be used directly meanwhile."""
 
     def __init__(self, dictionary: Dictionary, lock: AbstractContextManager[Any]) -> None:
         self.memory: Memory = _SharedMemory(dictionary.memory, lock)
         self._ids, self._lock = dictionary._ids, lock
 
     def one_thread(self) -> AbstractContextManager[Any]:
-        """The lock, which a thread may take more than once."""
+        """The lock, which is reentrant."""
         return self._lock
 
 
 class _SharedMemory:
-    """The memory of a run, asked by one thread at a time."""
+    """The memory of a run, for one thread at a time."""
 
     def __init__(self, memory: Memory, lock: AbstractContextManager[Any]) -> None:
         self._memory, self._lock = memory, lock
 
     def grown(self, what: str, nbytes: int) -> None:
-        """Something that stays takes this number of bytes now."""
+        """Report that something permanent takes this number of bytes now."""
         with self._lock:
             self._memory.grown(what, nbytes)
 
     @contextmanager
     def holding(self, what: str, nbytes: int) -> Iterator[None]:
-        """This number of bytes is needed inside the block."""
+        """Reserve this number of bytes inside the block."""
         with self._lock, self._memory.holding(what, nbytes):
             yield
 

@@ -40,7 +40,7 @@ class EncodingError(ValueError):
 
 
 def numeric_code(value: object, type: Type) -> int:
-    """The code of a value in a column of numbers; raises `EncodingError` where it does not fit."""
+    """The code of a value in a column of numbers; raises `EncodingError` if it does not fit."""
     match type:
         case Type.NUMBER:
             return checked_integer(value, type, MIN_NUMBER, MAX_NUMBER)
@@ -90,13 +90,13 @@ def float_code(value: float) -> int:
 
 def float_codes(values: npt.NDArray[np.float64]) -> Codes:
     """The codes of floats."""
-    values = values + 0.0  # also a copy; -0.0 + 0.0 is 0.0
+    values = values + 0.0  # this also copies; -0.0 + 0.0 is 0.0
     values[np.isnan(values)] = np.nan
     return values.view(np.int64)
 
 
 def plain(value: Value) -> Value:
-    """NumPy's scalars and subclasses of str as the plain Python value."""
+    """Converts NumPy's scalars and subclasses of str to the plain Python value."""
     match value:
         case np.integer():
             return int(value)
@@ -108,7 +108,7 @@ def plain(value: Value) -> Value:
 
 
 def any_key(value: Value) -> tuple[int, float | int | str, str]:
-    """What values of different kinds are sorted by: numbers, strings, IRIs, blank nodes, literals."""
+    """The sort key of values of different kinds: numbers, strings, IRIs, blank nodes, literals."""
     match value:
         case int():
             return 0, value, ""
@@ -137,15 +137,15 @@ def _shown(value: object) -> str:
 
 
 def shown_repr(value: object) -> str:
-    """What a Python user would write for a value, for messages."""
+    """The text that a Python user would write for a value, for messages."""
     try:
         return repr(value)
-    except ValueError:  # Python writes no integer of thousands of digits
+    except ValueError:  # Python refuses to write integers of thousands of digits
         return "an integer of thousands of digits" if isinstance(value, int) else f"a {type(value).__name__}"
 
 
 def lexical_form(value: Value) -> str:
-    """The characters of a value that the dictionary keeps; none for a number or a record."""
+    """The characters of a value that the dictionary keeps; empty for a number or a record."""
     match value:
         case str():
             return value
@@ -155,7 +155,7 @@ def lexical_form(value: Value) -> str:
 
 
 def with_one_nan(floats: npt.NDArray[np.float64]) -> list[Value]:
-    """Floats for Python, every NaN the same object: only so are rows with it equal, and found in sets and dicts."""
+    """Floats for Python, every NaN the same object: otherwise rows with it are not equal, nor found in sets."""
     values: list[Value] = floats.tolist()
     for place in np.flatnonzero(np.isnan(floats)).tolist():
         values[place] = math.nan

@@ -1,4 +1,4 @@
-"""What the values of a record type or of an algebraic data type hold."""
+"""The structure of record types and algebraic data types."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Kind: TypeAlias = "Type | Structure"
 class Structure:
     """A record type, with the one branch "", or an algebraic data type.
 
-    Types may hold each other, so the branches are filled in when all types are there.
+    Types may refer to each other, so the branches are filled in when all types exist.
     """
 
     name: str
@@ -29,13 +29,13 @@ class Structure:
 
     @property
     def value(self) -> str:
-        """The type's name, as messages say it."""
+        """The type's name, as used in messages."""
         return self.name
 
 
 @dataclass(frozen=True)
 class RecordForm:
-    """What records share that are compared field by field: the branch and the number of fields."""
+    """What records that are compared field by field share: the branch and the number of fields."""
 
     branch: str
     arity: int

@@ -1,9 +1,8 @@
 """The text of a value in a column of type `any`, and the meaning of RDF literals.
 
-A column of type `any` holds values of every kind, so its text has to tell them apart: an integer is written
-`7`, a float `7.0`, an IRI `<http://a/b>`, a blank node `_:b`, a literal `"chat"@fr`, and a string as itself,
-`chat`, unless it would then read as something else; in that case it is quoted, `"7"`.  `parse_term`
-undoes `term_text` exactly.
+A column of type `any` holds values of every kind, so its text has to distinguish them: an integer is written `7`, a
+float `7.0`, an IRI `<http://a/b>`, a blank node `_:b`, a literal `"chat"@fr`, and a string as itself, `chat`, unless it
+would then read as something else; in that case it is quoted, `"7"`.  `parse_term` is the exact inverse of `term_text`.
 """
 
 from __future__ import annotations
@@ -28,11 +27,11 @@ _BLANK = re.compile(r"_:([^\s<>\"]+)")
 _QUOTED = re.compile(r'"((?:[^"\\\n\r\t]|\\["\\nrt])*)"(?:@([A-Za-z0-9-]+)|\^\^<([^\x00-\x20<>]+)>)?')
 _ESCAPE = re.compile(r"\\(.)")
 _ESCAPED = {"n": "\n", "r": "\r", "t": "\t", '"': '"', "\\": "\\"}
-_MARKS = frozenset('"<_-0123456789')  # what a text must begin with to be anything but a plain string
+_MARKS = frozenset('"<_-0123456789')  # a text that begins otherwise is a plain string
 
 
 def literal_value(lexical: str, datatype: str | None, language: str | None = None) -> Value:
-    """The value of an RDF literal: a Python number or string where that says exactly the same."""
+    """The value of an RDF literal: a Python number or string where that means exactly the same."""
     if language is not None:
         return Literal(lexical, None, language)
     match datatype:
@@ -82,9 +81,9 @@ def term_text(value: Value) -> str:
 
 
 def as_json(value: Value) -> object:
-    """A value for JSON, the same everywhere; `formats.json_lines.from_json` undoes it.
+    """A value for JSON, the same everywhere; `formats.json_lines.from_json` is the inverse.
 
-    RDF terms are objects as in JSON-LD, and floats that JSON has no number for are literals.
+    RDF terms are objects as in JSON-LD, and floats that JSON cannot write are literals.
     """
     match value:
         case Iri(iri):
@@ -104,7 +103,7 @@ def as_json(value: Value) -> object:
 
 
 def parse_term(text: str) -> Value:
-    """The value that a text stands for in a column of type `any`; what is nothing else is a string."""
+    """The value that a text stands for in a column of type `any`; a string if it is nothing else."""
     if text[:1] not in _MARKS:
         return text
     match text[0]:

@@ -1,4 +1,4 @@
-"""Values and their ids, both ways."""
+"""Maps values to ids and back."""
 
 from __future__ import annotations
 
@@ -24,32 +24,32 @@ from holdfast.values.single_values import (
 )
 from holdfast.values.term_text import MAX_NUMBER, MIN_NUMBER, literal_value
 
-EACH = 160  # bytes of a value in the dictionary beside its characters: the object, its id, its places in the tables
-_TOGETHER = 1 << 16  # strings that are added at a time, before the limit on memory is looked at
-_STEP = 1 << 18  # bytes between two looks at the limit
+EACH = 160  # bytes of a value in the dictionary besides its characters: the object, its id, its places in the tables
+_TOGETHER = 1 << 16  # strings added at a time, between checks of the memory limit
+_STEP = 1 << 18  # bytes between two checks of the limit
 _is_none = partial(operator.is_, None)
 _K = TypeVar("_K")
 
 
 class ValueIds:
-    """Dense ids from 0, in the order of first sight.
+    """Dense ids from 0, in the order of first occurrence.
 
-    Invariant: `values[i]` is the value with id i, and each kind of value has its own table from value to id,
-    because Python holds 1, 1.0 and True for the same key.
+    Invariant: `values[i]` is the value with id i, and each kind of value has its own table from value to id, because
+    Python treats 1, 1.0 and True as the same key.
 
-    Any thread may look values up.  Only one at a time adds some, under the lock: it looks again whether they are new,
-    and an id can be found only when it has a value.
+    Any thread may look values up.  Only one at a time adds values, under the lock: it checks again whether they are
+    new, and an id can be found only when it has a value.
     """
 
     def __init__(self, memory: Memory = UNLIMITED) -> None:
         self.memory = memory
         self.lock = threading.RLock()
-        self.longest = 0  # characters of the longest value
+        self.longest = 0  # length of the longest value
         self.nbytes = self._reported = 0
         self.values: list[Value] = []
         self._strings: dict[str, int] = {}
         self._integers: dict[int, int] = {}
-        self._floats: dict[int, int] = {}  # by code, which tells NaN equal to itself
+        self._floats: dict[int, int] = {}  # by code, by which NaN equals itself
         self._iris: dict[str, int] = {}
         self._terms: dict[BlankNode | Literal, int] = {}
         self.records = RecordIds(self, EACH)
@@ -57,7 +57,7 @@ class ValueIds:
     # --- one value -----------------------------------------------------------------------------------
 
     def id_of(self, value: Value) -> int:
-        """The id of a value, given to it now if it is new."""
+        """The id of a value, assigned now if it is new."""
         id = self.find(value)
         if id is not None:
             return id
@@ -121,20 +121,20 @@ class ValueIds:
 
     def _put(self, table: dict[_K, int], key: _K, value: Value) -> int:
         id = len(self.values)
-        self.values.append(value)  # first: an id that can be found has a value
+        self.values.append(value)  # first, so that an id that can be found has a value
         table[key] = id
         self._count((lexical_form(value),))
         return id
 
     def _count(self, texts: Sequence[str]) -> None:
-        """Values were added that have these texts."""
+        """Account for added values with these texts."""
         lengths = list(map(len, texts))
         wide = 1 if all(map(str.isascii, texts)) else 4
         self.longest = max(self.longest, *lengths)
         self.grow(wide * sum(lengths) + EACH * len(texts))
 
     def grow(self, nbytes: int) -> None:
-        """Values take this number of bytes more."""
+        """Account for this number of additional bytes."""
         self.nbytes += nbytes
         if self.nbytes > self._reported + _STEP:
             self._reported = self.nbytes
@@ -157,7 +157,7 @@ class ValueIds:
         return np.fromiter(map(self._strings.__getitem__, strings), np.int64, len(strings))
 
     def encode_distinct_strings(self, strings: Sequence[str]) -> Codes:
-        """Like `encode_strings` for strings without repetition: half the work, and loading is mostly this."""
+        """Like `encode_strings` for distinct strings: half the work, and most of the work of loading."""
         return self._encode_new(self._strings, strings, lambda new: new)
 
     def encode_distinct_iris(self, iris: Sequence[str]) -> Codes:
@@ -190,7 +190,7 @@ class ValueIds:
             for key in keys:
                 checked_string(key)
         first = len(self.values)
-        self.values.extend(values)  # first: an id that can be found has a value
+        self.values.extend(values)  # first, so that an id that can be found has a value
         table.update(zip(keys, range(first, first + len(keys)), strict=True))
         if keys:
             self._count(keys)

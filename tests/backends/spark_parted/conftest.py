@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 import tests.pipeline.conftest
+from holdfast.backends.spark_parted.jobs import DIRECT, SHUFFLE
 from holdfast.backends.spark_parted.recording import RecordedShard
 
 from . import threads
@@ -15,10 +16,18 @@ spark = tests.pipeline.conftest.spark  # one session for all tests
 
 
 @pytest.fixture
-def workers(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> Iterator[threads.Workers]:
-    """Threads in place of the Python workers of Spark."""
+def direct(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> Iterator[threads.Workers]:
+    """Threads in place of the Python workers of Spark, whose shards send rows directly."""
     found = threads.Workers(tmp_path_factory.mktemp("shards"))
     monkeypatch.setattr("holdfast.backends.spark_parted.crew.ShardJob", found.job)
+    monkeypatch.setattr("holdfast.backends.spark_parted.crew.ShuffleJob", found.moves)
     monkeypatch.setattr(RecordedShard, "obey", lambda shard, commands: found.obeying(shard, commands))
     yield found
     found.close()
+
+
+@pytest.fixture(params=[DIRECT, SHUFFLE])
+def workers(request: pytest.FixtureRequest, direct: threads.Workers) -> threads.Workers:
+    """Such threads, with both exchanges."""
+    direct.exchange = request.param
+    return direct

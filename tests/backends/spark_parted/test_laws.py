@@ -11,7 +11,7 @@ from holdfast.program.model import Rule
 
 from .. import laws
 from ..definition import Sets, rules, some_sets
-from .threads import Workers
+from .threads import Workers, slowly
 
 pytestmark = pytest.mark.only_in_memory("has its own engine")
 few = settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -23,18 +23,21 @@ def mortal(workers: Workers, monkeypatch: pytest.MonkeyPatch) -> None:
     workers.risk = 0.003
 
 
+@slowly
 @few
 @given(data=st.data())
 def test_sets(workers: Workers, data: st.DataObject) -> None:
     laws.sets_obey(workers.engine(2), data)
 
 
+@slowly
 @few
 @given(rule=rules(negated_wildcards=False), sets=some_sets(), style=st.integers(0, 2), number=st.integers(0, 23))
 def test_every_instance_once(workers: Workers, rule: Rule, sets: Sets, style: int, number: int) -> None:
     laws.plans_obey(workers.engine(3), rule, sets, style, number)
 
 
+@slowly
 @few
 @given(data=st.data())
 def test_counters_and_undo(workers: Workers, data: st.DataObject) -> None:

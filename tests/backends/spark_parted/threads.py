@@ -1,7 +1,8 @@
 """The shards of spark-parted in threads in place of Spark's workers: all but the job itself is as on Spark.
 
 A worker keeps its shards between jobs, and a task may come to any worker.  A worker can be killed before it does a
-command, or after it did it and before it answers.
+command, or after it did it and before it answers.  With the exchange by shuffle a task comes to any worker in each
+move, and now and then runs again, as tasks of Spark do whose output is lost.
 """
 
 from __future__ import annotations
@@ -15,14 +16,21 @@ from random import Random
 from threading import Lock, Thread
 from typing import Any
 
-from holdfast.backends.parted.shard import Shard, ShardCommand
+import pytest
+
+from holdfast.backends.parted.shard import ShardCommand
 from holdfast.backends.protocol import Engine, Watch
-from holdfast.backends.spark_parted.jobs import JobSettings, ShardJob
+from holdfast.backends.spark_parted.jobs import DIRECT, SHUFFLE, JobSettings, ShardJob
+from holdfast.backends.spark_parted.moves import MovedShards, MoveEnd, MoveSettings, run_move
 from holdfast.backends.spark_parted.recording import RecordedShard
+from holdfast.backends.spark_parted.shuffle import ShuffleJob
 from holdfast.backends.spark_parted.store import ShardOptions, SparkPartedBackend
 from holdfast.backends.spark_parted.task import LOOPBACK, HeldShards, TaskSettings, hold_shard
 from holdfast.program.model import Relation
 from holdfast.values.dictionary import Dictionary
+
+slowly = pytest.mark.parametrize("workers", [DIRECT, pytest.param(SHUFFLE, marks=pytest.mark.slow)], indirect=True)
+"""Both exchanges, that by shuffle in `make test-slow` only: each of its tasks may have to repeat what others did."""
 
 
 class Workers:
@@ -32,9 +40,11 @@ class Workers:
         self.folder, self.dice = folder, Random(seed)
         self.risk = 0.0  # that a worker dies at a command
         self.after: str | None = None  # a worker dies when it has done such a command and not answered
-        self.killed = self.jobs = 0
+        self.exchange = DIRECT
+        self.killed = self.jobs = self.retried = 0
         self.backends = weakref.WeakSet[SparkPartedBackend]()
         self._held: dict[str, list[HeldShards]] = {}
+        self._moved: dict[str, list[MovedShards]] = {}
         self._lock = Lock()
 
     def engine(self, parts: int, hold: float = math.inf, rows: int = 50_000) -> Engine:
@@ -43,7 +53,7 @@ class Workers:
         def make(relations: Mapping[str, Relation], dictionary: Dictionary, watch: Watch) -> SparkPartedBackend:
             folder = self.folder / secrets.token_hex(4)
             folder.mkdir()
-            settings = JobSettings(None, folder.name, parts, str(folder), True)  # type: ignore[arg-type]
+            settings = JobSettings(None, folder.name, parts, str(folder), True, self.exchange)  # type: ignore[arg-type]
             backend = SparkPartedBackend(settings, ShardOptions(hold, rows), relations, dictionary, watch)
             self.backends.add(backend)
             return backend
@@ -72,14 +82,35 @@ class Workers:
         for backend in self.backends:
             backend.crew.release()
         self._held.clear()
+        self._moved.clear()
+
+    def moves(self, *arguments: Any) -> ShuffleJob:
+        """In place of jobs of Spark for each move."""
+        self.jobs += 1
+        return _ThreadMoves(self, *arguments)
+
+    def move(self, settings: MoveSettings, number: int, shard: int, rows: list[Any]) -> list[tuple[int, Any]]:
+        """A task: in any worker, and again elsewhere if that one dies or its output is lost."""
+        workers = self._moved.setdefault(settings.knowledge_base, [{} for _ in range(settings.parts)])
+        if self.dice.random() < 0.1:
+            list(run_move(settings, number, shard, rows, self.dice.choice(workers)))
+        worker = self.dice.choice(workers)
+        try:
+            return list(run_move(settings, number, shard, rows, worker))
+        except ConnectionError:
+            worker.clear()
+            if self.dice.random() < 0.5:
+                raise
+            self.retried += 1
+            return list(run_move(settings, number, shard, rows, self.dice.choice(workers)))
 
     def obeying(self, shard: RecordedShard, commands: Iterable[ShardCommand]) -> list[Any]:
-        """In place of `Shard.obey`."""
+        """In place of `RecordedShard.obey`."""
         done = list(commands)
         before, after = (self._dies(), self._dies()) if done else (False, False)
         if before:
             raise ConnectionError("this worker was killed")
-        answers = Shard.obey(shard, done)
+        answers = _obey(shard, done)
         if after or any(name == self.after for name, *_ in done):
             self.after = None
             self.killed += 1
@@ -107,4 +138,20 @@ class _ThreadJob(ShardJob):
         self._workers.run(told)
 
 
+class _ThreadMoves(ShuffleJob):
+    def __init__(self, workers: Workers, *arguments: Any) -> None:
+        self._workers = workers
+        super().__init__(*arguments)
+
+    def _run(self, number: int, *, exchanges: bool) -> list[MoveEnd]:
+        parts, came = self._settings.parts, self._rows or {}
+        sent = [self._workers.move(self._moves, number, shard, came.get(shard, [])) for shard in range(parts)]
+        self._rows = rows = dict[int, list[Any]]()
+        for each in (each for some in sent for each in some):
+            rows.setdefault(each[0], []).append(each)
+        assert exchanges or list(rows) == [parts], "rows were sent that are not expected"
+        return [end for _, end in rows.get(parts, [])]
+
+
+_obey = RecordedShard.obey  # which a fixture replaces
 _task = hold_shard

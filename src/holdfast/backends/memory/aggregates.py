@@ -93,7 +93,7 @@ def _sum(values: ValueColumn, groups: _Groups) -> ValueColumn:
 
 
 def _stays_within(bound: float, values: ValueColumn, groups: _Groups) -> bool:
-    """Whether sums are as good as they can be without Python's integers."""
+    """Whether no sum can exceed a bound, so that Python's integers are not needed."""
     if values.dtype == np.float64:
         return True
     about = np.add.reduceat(np.abs(values.astype(np.float64)), groups.starts)
@@ -123,7 +123,7 @@ def _median(values: ValueColumn, groups: _Groups) -> ValueColumn:
 
 
 def source_rows(rule: AggregateRule, table: Table, facts: FactSet, changed: Facts | None) -> Rows:
-    """The facts to aggregate: all, or those of the groups that a changed fact belongs to."""
+    """The facts to aggregate: all of them, or only the groups that a changed fact belongs to."""
     assert changed is None or isinstance(changed, FactSet)
     if changed is None:
         return table.rows[facts.ids(rule.source)]
@@ -134,7 +134,7 @@ def source_rows(rule: AggregateRule, table: Table, facts: FactSet, changed: Fact
 
 
 def in_groups(table: Table, group: tuple[int, ...], keys: Rows) -> Ids:
-    """The rows of a table that have one of some keys in the group's columns."""
+    """The rows of a table whose group columns hold one of the given keys."""
     if not group:
         return np.arange(table.size if len(keys) else 0, dtype=np.int32)
     columns = tuple(sorted(set(group)))

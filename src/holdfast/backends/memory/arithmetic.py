@@ -1,7 +1,8 @@
-"""Arithmetic on columns: 64 bits, exact or refused.
+"""Arithmetic on columns: 64-bit and exact, or refused.
 
-Every function takes and gives NumPy columns of the operands' own kind: int64 for numbers, uint64 for unsigned
-numbers, float64 for floats.  What has no value (a division by zero, a result beyond 64 bits) raises `Undefined`.
+Every function takes and returns NumPy columns of the operands' own kind: int64 for numbers, uint64 for unsigned
+numbers, float64 for floats.  An operation without a value (a division by zero, a result beyond 64 bits) raises
+`Undefined`.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ class Undefined(ArithmeticError):
 
 
 def typed(codes: NDArray[np.int64], type: Type) -> ValueColumn:
-    """Codes of a numeric type as the numbers they stand for."""
+    """Converts codes of a numeric type to the numbers they stand for."""
     match type:
         case Type.FLOAT:
             return codes.view(np.float64)
@@ -33,7 +34,7 @@ def typed(codes: NDArray[np.int64], type: Type) -> ValueColumn:
 
 
 def codes_of(column: ValueColumn, type: Type) -> NDArray[np.int64]:
-    """Numbers of a type as codes."""
+    """Converts numbers of a type to codes."""
     return float_codes(column) if type is Type.FLOAT else column.view(np.int64)
 
 
@@ -73,7 +74,7 @@ def multiply(left: ValueColumn, right: ValueColumn) -> ValueColumn:
 
 
 def divide(left: ValueColumn, right: ValueColumn) -> ValueColumn:
-    """`/`: cut towards zero for integers."""
+    """`/`: truncates towards zero for integers."""
     if left.dtype == np.float64:
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             return left / right
@@ -86,13 +87,13 @@ def divide(left: ValueColumn, right: ValueColumn) -> ValueColumn:
 
 
 def remainder(left: ValueColumn, right: ValueColumn) -> ValueColumn:
-    """`%`: has the sign of the left operand."""
+    """`%`: takes the sign of the left operand."""
     _refuse(right == 0, left, "%", right, "division by zero")
     return np.fmod(left, np.where((left.dtype == np.int64) & (right == -1), np.ones_like(right), right))
 
 
 def power(base: ValueColumn, exponent: ValueColumn) -> ValueColumn:
-    """`^`; a negative exponent of an integer is cut towards zero."""
+    """`^`: truncates towards zero for a negative exponent of an integer."""
     if base.dtype == np.float64:
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             return np.power(base, exponent)
@@ -122,7 +123,7 @@ def absolute(operand: ValueColumn) -> ValueColumn:
 
 
 def shift_left(left: ValueColumn, right: ValueColumn) -> ValueColumn:
-    """`bshl`: times a power of two, so no bit may be lost."""
+    """`bshl`: multiplies by a power of two, so no bit may be lost."""
     _refuse_shift(left, "bshl", right)
     result = left << right
     _refuse((result >> right) != left, left, "bshl", right)
@@ -146,12 +147,12 @@ def _refuse_shift(left: ValueColumn, operator: str, right: ValueColumn) -> None:
 
 
 def as_truth(operation: Callable[..., ValueColumn]) -> Callable[..., ValueColumn]:
-    """A logical functor: any number but 0 is true, the result is 1 or 0."""
+    """Wraps a logical functor: any number but 0 is true, and the result is 1 or 0."""
     return lambda *operands: operation(*(operand != 0 for operand in operands)).astype(operands[0].dtype)
 
 
 def to_integer(column: ValueColumn) -> ValueColumn:
-    """A float or an unsigned number as a number, cut towards zero."""
+    """Converts a float or an unsigned number to a number, truncated towards zero."""
     if column.dtype == np.uint64:
         _refuse_single(column > np.uint64(2**63 - 1), column, "number")
     else:
@@ -160,7 +161,7 @@ def to_integer(column: ValueColumn) -> ValueColumn:
 
 
 def to_natural(column: ValueColumn) -> ValueColumn:
-    """A float or a number as an unsigned number, cut towards zero."""
+    """Converts a float or a number to an unsigned number, truncated towards zero."""
     too_large = np.zeros(len(column), np.bool_)
     if column.dtype == np.float64:
         too_large = (column >= 2.0**64) | np.isnan(column)
@@ -169,12 +170,12 @@ def to_natural(column: ValueColumn) -> ValueColumn:
 
 
 def _is_small(column: ValueColumn) -> bool:
-    """Whether the sum or difference of such columns certainly fits: cheaper to see than an overflow."""
+    """Whether all values are so small that sums and differences cannot overflow; cheaper than checking for overflow."""
     return not len(column) or bool(column.max() < 2**62 and column.min() > -(2**62))
 
 
 def _exactly(operator: str, function: Callable[[int, int], int], left: ValueColumn, right: ValueColumn) -> ValueColumn:
-    """An integer function in Python's integers, once for each distinct pair."""
+    """Evaluates an integer function with Python's integers, once for each distinct pair."""
     pairs, places = np.unique(np.stack([left, right]), axis=1, return_inverse=True)
     try:
         results = [function(int(a), int(b)) for a, b in pairs.T]

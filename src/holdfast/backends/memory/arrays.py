@@ -1,4 +1,4 @@
-"""Arrays that grow, and hash tables of slots (see `kernels/hashing.py` for what a slot is)."""
+"""Growing arrays, and hash tables of slots (`kernels/hashing.py` describes a slot)."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from holdfast.backends.memory import kernels
 
 Rows = NDArray[np.int64]
 Ids = NDArray[np.int32]
-RowNumbers = NDArray[np.int32]  # one for each row, or for each of some
+RowNumbers = NDArray[np.int32]  # one for each row, or for each row of a selection
 Slots = NDArray[np.uint64]
 
-FULL = 0.7  # of the slots; more makes probing long, less wastes memory
-_LARGE = 1 << 14  # slots; fewer are copied in no time
-_SPARE = 16  # times as many slots are reserved to grow into
+FULL = 0.7  # share of slots in use; more makes probing slow, less wastes memory
+_LARGE = 1 << 14  # slots; copying a smaller table costs nothing
+_SPARE = 16  # reserve this many times the slots, to grow in place
 _WORTH_PAGES = 1 << 20  # bytes
 _OWN_PAGES = getattr(mmap, "MAP_PRIVATE", 0) | getattr(mmap, "MAP_ANONYMOUS", 0)
 
@@ -26,7 +26,7 @@ _OWN_PAGES = getattr(mmap, "MAP_PRIVATE", 0) | getattr(mmap, "MAP_ANONYMOUS", 0)
 def zeros(shape: tuple[int, ...], dtype: np.dtype[Any] | type[np.generic]) -> Any:
     """An array of zeros that takes no memory until it is written to.
 
-    A large one has pages of its own: NumPy may get memory that was used before, and writes all zeros at once.
+    A large one gets pages of its own: NumPy might reuse memory and would have to write all zeros at once.
     """
     size = math.prod(shape) * np.dtype(dtype).itemsize
     if size < _WORTH_PAGES or not _OWN_PAGES:
@@ -35,29 +35,29 @@ def zeros(shape: tuple[int, ...], dtype: np.dtype[Any] | type[np.generic]) -> An
 
 
 def enlarged(column: NDArray[Any], capacity: int) -> Any:
-    """A column with a larger capacity and undefined values beyond its size; untouched memory costs nothing."""
+    """A copy of a column with a larger capacity, undefined beyond its size; untouched memory costs nothing."""
     larger = np.empty((capacity, *column.shape[1:]), column.dtype)
     larger[: len(column)] = column
     return larger
 
 
 def padded(column: NDArray[Any], capacity: int) -> Any:
-    """A column with more capacity, full of zeros; it takes no memory until it is written to."""
+    """A copy of a column with a larger capacity, filled with zeros that take no memory until they are written to."""
     larger = zeros((capacity, *column.shape[1:]), column.dtype)
     larger[: len(column)] = column
     return larger
 
 
 def slots_for(rows: int) -> int:
-    """The number of slots for some rows: a power of two, filled at most to `FULL`."""
+    """The number of slots for this many rows: a power of two, filled at most to `FULL`."""
     return 1 << max(7, int(np.ceil(np.log2(max(rows, 1) / FULL))))
 
 
 def more_slots(fewer: Slots, count: int) -> Slots:
     """A hash table with the same entries and more slots; the smaller one must not be used again.
 
-    It grows in place, into slots that are reserved and cost no memory until then.  On one thread: two would wait
-    for each other's new pages of memory.
+    The table grows in place, into reserved slots that cost no memory until then.  One thread does it: two would contend
+    for the new pages of memory.
     """
     reserved = fewer.base
     if reserved is not None and count <= len(reserved):

@@ -14,11 +14,11 @@ from holdfast.backends.memory.table import Table
 from holdfast.backends.memory.truth import NO_IDS
 from holdfast.backends.protocol import Bag
 
-_GROWTH = 16  # of the capacity for heads; it takes no memory until it is written to
+_GROWTH = 16  # times the capacity when it grows; it takes no memory until it is written to
 
 
 class MemoryBag:
-    """The heads of rule instances as row ids, repeated as they occur, or with a weight that says how often."""
+    """The heads of rule instances as row ids, repeated as they occur or with a weight that counts the occurrences."""
 
     def __init__(
         self,
@@ -53,15 +53,15 @@ class MemoryBag:
 
 
 class HeadBuffer:
-    """Collects the heads of one predicate, in place: those of a round may take as much memory as all facts."""
+    """Collects the heads of one predicate in place: the heads of a round may take as much memory as all facts."""
 
     def __init__(self) -> None:
         self.size = 0
         self.ids = NO_IDS
-        self.weights = NO_WEIGHTS  # none, or one for each
+        self.weights = NO_WEIGHTS  # either empty, or one weight for each head
 
     def add(self, ids: Ids, weights: Weights) -> None:
-        """Those of a batch; without weights each stands for one instance."""
+        """Adds the heads of a batch; without weights each head stands for one instance."""
         if not self.size and not len(weights):
             self.ids, self.size = ids, len(ids)
             return

@@ -29,12 +29,12 @@ if TYPE_CHECKING:
 Spans: TypeAlias = tuple[tuple[int, int], ...]
 """Ranks that a rule saw together: from the first to the last."""
 Weighted: TypeAlias = tuple[Ids, Weights]
-"""Heads, and how many instances each stands for; without weights, one."""
+"""Heads, each with the number of its instances; without weights, one each."""
 _NO_RANKS: RowNumbers = np.empty(0, np.int32)
 
 
 class FoundedHeads:
-    """Looks at instances and ranks: while the last join runs where that pays, else at each instance."""
+    """Compares instances with ranks: during the last join where that pays, else instance by instance."""
 
     def __init__(self, backend: MemoryBackend, ranking: MemoryRanking) -> None:
         self._backend, self._ranking = backend, ranking
@@ -55,7 +55,7 @@ class FoundedHeads:
         return self._bag(found), self._bag(founded)
 
     def _instances(self, pipeline: CompiledPlan, views: ReadViews) -> Iterator[tuple[Weighted, Weighted]]:
-        """The heads of all instances, and of the founded ones, a batch at a time."""
+        """Yields the heads of all instances and of the founded ones, a batch at a time."""
         plan, spans = pipeline.plan, self._ranking.spans(pipeline.plan.rule)
         join = self._join(pipeline)
         if join is None or pipeline.counts is not None:
@@ -75,16 +75,16 @@ class FoundedHeads:
                     yield self._judged(plan, spans, rows, bodies)
 
     def _counted(self, plan: Plan, parts: Iterable[tuple[Judged, Others]]) -> Iterator[tuple[Weighted, Weighted]]:
-        """Of instances that were counted, and those of heads that are not known."""
+        """Yields the heads that the join counted, then the instances of unknown heads."""
         for (ids, weights, grounded), others in parts:
             self._backend.watch.batch(0)
             is_grounded = grounded > 0
             yield (ids, weights), (ids[is_grounded], grounded[is_grounded])
             if len(others[0]):
-                yield self._carried(plan, (), *others)  # spans are counted already
+                yield self._carried(plan, (), *others)  # the join has accounted for the spans already
 
     def _carried(self, plan: Plan, spans: Spans, rows: Rows, highest: RowNumbers) -> tuple[Weighted, Weighted]:
-        """Of instances whose highest ranks are known."""
+        """The heads of instances whose highest ranks are known."""
         ids = self._intern(plan, rows)
         some = self._there(plan, ids)
         heads = ids[some]
@@ -92,7 +92,7 @@ class FoundedHeads:
         return (ids, NO_WEIGHTS), (heads[above], NO_WEIGHTS)
 
     def _join(self, pipeline: CompiledPlan) -> RankedJoin | None:
-        """The last step of a pipeline, if it can count; looked for once."""
+        """The last step of a pipeline, if it can count; determined once."""
         if pipeline not in self._joins:
             self._joins[pipeline] = RankedJoin.of(pipeline, self._backend.dictionary)
         return self._joins[pipeline]
@@ -106,7 +106,7 @@ class FoundedHeads:
         return fact_ranks, self._ranking.of_rows(plan.outputs[0][0]), np.array(spans, np.int64).ravel()
 
     def _highest_of(self, bodies: Sequence[tuple[str, Rows]], count: int) -> RowNumbers:
-        """The highest rank of the facts side by side in some lists of so many."""
+        """The highest rank in each row of facts; `bodies` lists the facts of the instances by predicate."""
         highest: RowNumbers = np.zeros(count, np.int32)
         for predicate, facts in bodies:
             np.maximum(highest, self._ranking.highest(predicate, facts), out=highest)

@@ -27,7 +27,7 @@ from holdfast.values.term_text import term_text
 
 Codes = NDArray[np.int64]
 
-_LONG = 1 << 16  # characters of a string from which on its copies are counted before they are made
+_LONG = 1 << 16  # characters; results are counted before copies of a longer string are made
 _XSD = "http://www.w3.org/2001/XMLSchema#"
 
 
@@ -41,18 +41,18 @@ class Bindings:
 
     @classmethod
     def of(cls, rows: Rows, variables: Sequence[Var], dictionary: Dictionary) -> Bindings:
-        """From rows whose columns hold some variables."""
+        """Bindings from rows whose columns hold the given variables."""
         return cls({v: rows[:, place] for place, v in enumerate(variables)}, len(rows), dictionary)
 
     def __len__(self) -> int:
         return self.size
 
     def extended(self, variable: Var, codes: Codes) -> Bindings:
-        """The same bindings with one more variable."""
+        """The same bindings with one more variable bound."""
         return Bindings({**self.columns, variable: codes}, self.size, self.dictionary)
 
     def at(self, places: NDArray[Any], size: int) -> Bindings:
-        """The bindings at some places, or where a mask says so."""
+        """The bindings at the given places, or where a mask is true."""
         return Bindings({v: column[places] for v, column in self.columns.items()}, size, self.dictionary)
 
 
@@ -106,7 +106,7 @@ def _tested(function: str, values: Sequence[Sequence[Value]], types: Sequence[Ty
 
 
 def spread(range: Range, given: Bindings, most: int) -> Iterator[Bindings]:
-    """The bindings with the range's variable taking each of its values, in batches of about `most`."""
+    """Binds the range's variable to each of its values, in batches of about `most` bindings."""
     type = range.variable.type
     start, stop = (typed(evaluate(term, given), type) for term in (range.start, range.stop))
     if range.step is None:
@@ -122,7 +122,7 @@ def spread(range: Range, given: Bindings, most: int) -> Iterator[Bindings]:
 
 
 def _chunks(start: Any, stop: Any, step: Any, most: int) -> Iterator[ValueColumn]:
-    """The values of one range, in pieces; integers may cover all 64 bits."""
+    """Yields the values of one range in pieces; integers may cover all 64 bits."""
     if start.dtype == np.float64:
         if not np.isfinite([start, stop, step]).all():
             raise Undefined("a range to or by infinity has no end")
@@ -172,7 +172,7 @@ def _extreme(function: str, columns: Sequence[Codes], type: Type, dictionary: Di
 
 
 def _comparable(columns: Sequence[Codes], type: Type, dictionary: Dictionary) -> list[ValueColumn]:
-    """Columns whose entries compare as the values do."""
+    """Columns whose entries compare as their values do."""
     if not type.in_dictionary:
         return [typed(column, type) for column in columns]
     keys = dictionary.order_keys(np.concatenate(columns))
@@ -182,7 +182,7 @@ def _comparable(columns: Sequence[Codes], type: Type, dictionary: Dictionary) ->
 def _by_value(
     function: Callable[..., Any], columns: Sequence[Codes], types: Sequence[Type], type: Type, dictionary: Dictionary
 ) -> Codes:
-    """A functor in Python, once for each distinct tuple of arguments."""
+    """Evaluates a functor in Python, once for each distinct tuple of arguments."""
     values, places = _distinct(columns, types, dictionary)
     if function is ON_STRINGS["replace"]:
         _check_size(values, dictionary)
@@ -200,7 +200,7 @@ def _by_value(
 def _by_pattern(
     function: Callable[..., list[str]], columns: Sequence[Codes], types: Sequence[Type], dictionary: Dictionary
 ) -> Codes:
-    """A functor of regular expressions, for all distinct tuples of arguments with one pattern at once."""
+    """Evaluates a functor of regular expressions, for all distinct tuples with the same pattern at once."""
     values, places = _distinct(columns, types, dictionary)
     try:
         results = function(*values, lambda nbytes: dictionary.memory.check("strings", nbytes))
@@ -212,7 +212,7 @@ def _by_pattern(
 def _distinct(
     columns: Sequence[Codes], types: Sequence[Type], dictionary: Dictionary
 ) -> tuple[list[list[Value]], NDArray[np.int64]]:
-    """The columns of the distinct tuples of arguments, and for each binding the place of its own."""
+    """The columns of the distinct tuples of arguments, and for each binding the place of its tuple."""
     distinct, places = np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)
     return [dictionary.decode_values(distinct[:, i], t) for i, t in enumerate(types)], places.reshape(-1)
 
@@ -220,7 +220,7 @@ def _distinct(
 def _by_user(
     functor: UserFunctor, columns: Sequence[Codes], types: Sequence[Type], type: Type, dictionary: Dictionary
 ) -> Codes:
-    """A functor of the user, once for each distinct tuple of arguments; a vectorised one for all of them at once."""
+    """Evaluates a user's functor once for each distinct tuple of arguments, or once for all if it is vectorised."""
     values, places = _distinct(columns, types, dictionary)
     rows = list(zip(*values, strict=True))
     typed_rows = [row for row in rows if _is_typed(row, types)]
@@ -237,7 +237,7 @@ def _is_typed(row: tuple[Value, ...], types: Sequence[Type]) -> bool:
 def _called(
     functor: UserFunctor, rows: list[tuple[Value, ...]], types: Sequence[Type], dictionary: Dictionary
 ) -> list[Value]:
-    """What a functor of the user gives for some arguments."""
+    """Calls a user's functor on some arguments."""
     try:
         if not functor.vectorised or not types:
             with dictionary.one_thread(), foreign():
@@ -262,9 +262,9 @@ def _given(functor: UserFunctor, row: tuple[Value, ...], value: Value, type: Typ
 
 
 def _where_typed(function: Callable[..., Any], types: Sequence[Type], otherwise: Any) -> Callable[..., Any]:
-    """A function of symbols that passes over other values.
+    """A function of symbols that skips other values.
 
-    A column of any values may bind a variable to one before a column of symbols, which the rule has too, drops it.
+    A column of any type may bind a variable to another value before a symbol column of the same rule filters it out.
     """
     symbols = [i for i, type in enumerate(types) if type is Type.SYMBOL]
 
@@ -275,7 +275,7 @@ def _where_typed(function: Callable[..., Any], types: Sequence[Type], otherwise:
 
 
 def _check_size(values: Sequence[Sequence[Value]], dictionary: Dictionary) -> None:
-    """Refuse what replacing would make, before it is made: it may be as large as the product of two strings."""
+    """Refuse a replacement whose result is too large before making it: it may grow to the product of two strings."""
     for text, old, new in zip(*values, strict=True):
         if isinstance(text, str) and isinstance(old, str) and isinstance(new, str) and len(new) > len(old):
             size = len(text) + text.count(old) * (len(new) - len(old))

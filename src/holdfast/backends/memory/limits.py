@@ -22,6 +22,7 @@ from holdfast.backends.protocol import Facts
 from holdfast.plans import AnyPlan, Planner, Read
 from holdfast.program.model import Limit, Relation
 from holdfast.quick_dataclass import dataclass
+from holdfast.values import Type
 from holdfast.values.dictionary import Dictionary
 
 _T = TypeVar("_T", bound=np.generic)
@@ -31,6 +32,7 @@ _Keys = NDArray[np.int64]
 _WORST = np.int64(2**63 - 1)
 _FEW = 64  # offers that are taken in at once
 _BANDS = 2  # of more, those in the better half of the span of their values
+_SHARE = 4  # or the quarter that loses least
 
 
 def memory_groups(planner: Planner, backend: MemoryBackend, *, none_yet: bool) -> OfferGroups:
@@ -66,6 +68,8 @@ class _Best:
         self._row: Ids = np.empty(0, np.int32)
         self._offered: _Keys = np.empty(0, np.int64)
         self._place: Ids = np.empty(0, np.int32)
+        self._base: _Keys = np.empty(0, np.int64)  # what is subtracted from keys to put them in order
+        self._based: _Flags = np.empty(0, np.bool_)
         self._group_of: Ids = np.empty(0, np.int32)  # by row of the relation; one more, so that 0 is unknown
 
     def of(self, rows: Rows) -> _Offers:
@@ -102,6 +106,21 @@ class _Best:
         self._row = _larger(self._row, capacity, 0)
         self._offered = _larger(self._offered, capacity, _WORST)
         self._place = _larger(self._place, capacity, 0)
+        self._base = _larger(self._base, capacity, 0)
+        self._based = _larger(self._based, capacity, False)
+
+    def start_from(self, offers: _Offers) -> None:
+        """The groups had these values before the update."""
+        self._base[offers.groups], self._based[offers.groups] = offers.keys, True
+
+    def losses(self, offers: _Offers, bar: int) -> _Keys:
+        """How much worse each offer is than what its group had; where it had nothing, the first is as bad as `bar`."""
+        new = ~self._based[offers.groups]
+        if new.any():
+            fresh = offers.at(new)
+            self.start_from(_Offers(fresh.rows, fresh.groups, fresh.keys - bar))
+        losses: _Keys = offers.keys - self._base[offers.groups]
+        return losses
 
     def is_promising(self, offers: _Offers) -> _Flags:
         """Of each, whether it may be better than what J has."""
@@ -144,6 +163,7 @@ class MemoryGroups(LimitGroups):
     def __init__(self, planner: Planner, backend: MemoryBackend, none_yet: bool) -> None:
         super().__init__(planner, backend)
         self._memory = backend
+        self._by_loss, self._bar = False, 0
         self._best = {
             name: _Best(backend.relations[name], limit, backend.dictionary, none_yet)
             for name, limit in self._limits.items()
@@ -159,6 +179,17 @@ class MemoryGroups(LimitGroups):
             parts.setdefault(name, []).append(rows.copy() if best is None else rows[best.is_promising(best.of(rows))])
         found = {name: rows[0] if len(rows) == 1 else np.concatenate(rows) for name, rows in parts.items()}
         return self._interned({name: self._chosen(name, rows, J) for name, rows in found.items()}), count
+
+    def tight(self, plans: Sequence[AnyPlan], sources: Mapping[Read, Facts]) -> tuple[Facts, int]:
+        """The heads that have a row: most offers of instances that are deleted lost long ago."""
+        parts: dict[str, list[Ids]] = {}
+        count = 0
+        for name, rows in self._memory.emitted(plans, sources):
+            count += len(rows)
+            ids = self._memory.tables[name].find(rows)
+            parts.setdefault(name, []).append(ids[ids >= 0])
+        found = {name: np.unique(np.concatenate(ids)) for name, ids in parts.items()}
+        return Momentary(self._memory.tables, {name: ids for name, ids in found.items() if len(ids)}), count
 
     def _interned(self, rows: Mapping[str, Rows]) -> Facts:
         before = sum(self._memory.tables[name].size for name in rows)
@@ -183,7 +214,10 @@ class MemoryGroups(LimitGroups):
             table = self._memory.tables[name]
             near = Momentary(self._memory.tables, {name: in_groups(table, best.columns, keys)})
             ids = (near & _own(J)).ids(name)
-            best.put(best.of_facts(table, ids), ids)
+            found = best.of_facts(table, ids)
+            best.put(found, ids)
+            if self._by_loss:
+                best.start_from(found)
 
     def better(self, N: Facts, J: Facts) -> Facts:
         """The best of each group."""
@@ -212,6 +246,20 @@ class MemoryGroups(LimitGroups):
                     found[name] = old
         return Momentary(self._memory.tables, found)
 
+    def before(self, facts: Facts) -> None:
+        """From now on offers are put in order by what they lose.
+
+        With the old values for potentials every step that is left costs at least nothing, so this is Dijkstra's
+        algorithm too.  But what hangs together keeps its loss however far it reaches, while values of an update lie
+        anywhere.
+        """
+        types = [self._backend.relations[name].types[limit.column] for name, limit in self._limits.items()]
+        self._by_loss = all(type is not Type.FLOAT for type in types)
+        for name, ids in _own(facts).snapshot().rows.items() if self._by_loss else ():
+            if name in self._best:
+                best = self._best[name]
+                best.start_from(best.of_facts(self._memory.tables[name], ids))
+
     def front(self, W: Facts) -> tuple[Facts, Facts | None]:
         """Those in the better part of the span of values, if there are many.
 
@@ -221,12 +269,22 @@ class MemoryGroups(LimitGroups):
         if len(facts) <= _FEW:
             return W, None
         tables = self._memory.tables
-        keys = {name: self._best[name].of_facts(tables[name], ids).keys for name, ids in facts.rows.items()}
-        least, most = min(int(k.min()) for k in keys.values()), max(int(k.max()) for k in keys.values())
-        bar = least + (most - least) // _BANDS
+        keys = {name: self._order(self._best[name], tables[name], ids) for name, ids in facts.rows.items()}
+        self._bar = bar = self._chosen_bar(np.concatenate([*keys.values()]))
         first = {name: ids[keys[name] <= bar] for name, ids in facts.rows.items()}
         later = {name: ids[keys[name] > bar] for name, ids in facts.rows.items()}
         return _of(facts, first), _of(facts, later)
+
+    def _chosen_bar(self, keys: _Keys) -> int:
+        if self._by_loss:  # a few offers lose any amount
+            place = len(keys) // _SHARE
+            return int(np.partition(keys, place)[place])
+        least = int(keys.min())
+        return least + (int(keys.max()) - least) // _BANDS
+
+    def _order(self, best: _Best, table: Table, ids: Ids) -> _Keys:
+        offers = best.of_facts(table, ids)
+        return best.losses(offers, self._bar) if self._by_loss else offers.keys
 
 
 def _of(facts: Momentary, rows: Mapping[str, Ids]) -> Momentary:

@@ -1,7 +1,7 @@
-"""From a fact to the heads that rules with nothing else in their bodies gave it, as they were met.
+"""Links from a fact to the heads that it gave by rules with a single body atom.
 
-Such a rule copies (`maintenance/marking.py`): each fact has exactly one instance by it, for as long as there are both,
-so it need never be met again.
+Such a rule copies (`maintenance/marking.py`): each fact has exactly one instance by it, for as long as both exist, so
+the rule need not be evaluated on that fact again.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ _NO_IDS: Ids = np.empty(0, np.int32)
 
 
 class MemoryLinks:
-    """Row ids of heads beside the rows of the bodies; for one program."""
+    """Row ids of heads beside the rows of their bodies, for one program."""
 
     def __init__(self, backend: MemoryBackend) -> None:
         self._backend = backend
-        self._links: dict[int, _Link] = {}  # by the rule's id; it is held, so that its id stays its own
+        self._links: dict[int, _Link] = {}  # by the id of the rule; the link holds the rule, so the id stays unique
         self._packings = backend.packings
 
     def learn(self, rules: Sequence[Rule], added: Facts, met: Bag) -> None:
-        """All instances of copying rules with new facts: heads in the order of rules, then of facts."""
+        """Record all instances of copying rules with new facts; `met` has the heads by rule, then by fact."""
         assert isinstance(added, Momentary)
         assert isinstance(met, MemoryBag)
         taken = dict.fromkeys(met.rows, 0)
@@ -45,7 +45,7 @@ class MemoryLinks:
         assert all(taken[name] == len(heads) for name, heads in met.rows.items()), "a fact has one instance by a rule"
 
     def heads(self, rule: Rule, facts: Facts, J: Facts) -> tuple[Momentary, MemoryBag]:
-        """Those of some facts that are in J and whose instance by a copying rule is known, and these instances."""
+        """The facts in J whose instance by a copying rule is known, and these instances."""
         assert isinstance(facts, Momentary)
         assert isinstance(J, FactSet)
         return self._of(rule).heads(facts, J)
@@ -64,7 +64,7 @@ class MemoryLinks:
 
 
 class _Link:
-    """For one rule: row ids of heads, plus 1 so that 0 means no head, at the places of the bodies' rows."""
+    """The links of one rule: for each row of the body the row id of its head plus 1, so that 0 means no head."""
 
     def __init__(self, backend: MemoryBackend, rule: Rule) -> None:
         self.rule, self.read = rule, cast("Atom", rule.body[0]).predicate
@@ -72,7 +72,7 @@ class _Link:
         self._heads: Ids = np.zeros(len(self._table.rows), np.int32)
 
     def learn(self, added: Momentary, heads: Ids) -> None:
-        """Link new facts to their heads, given in the order in which a plan scans them."""
+        """Link new facts to their heads, which are in the order in which a plan scans the facts."""
         if len(self._heads) < len(self._table.rows):
             self._heads = padded(self._heads, len(self._table.rows))
         run = added.run(self.read)

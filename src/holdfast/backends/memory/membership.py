@@ -1,4 +1,4 @@
-"""Which row a fact has: by hashing, or, where numbers fill much of their line or square, by a place in a grid."""
+"""Finds the row of a fact: by hashing or, where numbers fill much of their range or square, by a cell of a grid."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from holdfast.backends.memory.threads import side_by_side, worth_splitting
 
 NO_SLOTS: Slots = np.empty(0, np.uint64)
 NO_GRID: NDArray[np.int32] = np.empty((0, 0), np.int32)
-_CELLS = 8  # cells of a grid for each fact, at most: 32 bytes; a hash table takes 11 to 23
-_WORTH_A_SQUARE = 1 << 16  # facts; a smaller hash table stays in the cache anyway
+_CELLS = 8  # cells of a grid for each fact at most, 32 bytes; a hash table takes 11 to 23 bytes
+_WORTH_A_SQUARE = 1 << 16  # facts; a smaller hash table fits in the cache anyway
 _WORTH_A_LINE = 1 << 12
-_NEWS = 0.3  # if fewer of the rows are new, two threads look for them first
+_NEWS = 0.3  # share of new rows; below it, two threads look rows up first
 
 
 class HashedRows:
@@ -26,9 +26,9 @@ class HashedRows:
 
     def __init__(self, slots: Slots | None = None, *, may_be_gridded: bool = True) -> None:
         self.slots: Slots = np.zeros(slots_for(0), np.uint64) if slots is None else slots
-        self.size = 0  # the rows in them
-        self._news = 1.0  # the share of those looked for last that were new
-        self.may_be_gridded = may_be_gridded  # not again once a grid has been too small
+        self.size = 0  # the number of rows
+        self._news = 1.0  # the share of new rows in the last lookup
+        self.may_be_gridded = may_be_gridded  # False once a grid has been too small
 
     @property
     def nbytes(self) -> int:
@@ -42,19 +42,19 @@ class HashedRows:
         return other
 
     def has_capacity(self, more: int) -> bool:
-        """Whether this number of rows fits in addition."""
+        """Whether this many more rows fit."""
         return self.size + more <= FULL * len(self.slots)
 
     def reserve(self, more: int, coming: int) -> None:
-        """Take more slots, so that more rows fit in, and at once as many as those coming will probably need."""
+        """Add slots for these rows, and at once as many as the following ones will probably need."""
         while not self.has_capacity(more):
             self.slots = more_slots(self.slots, max(2 * len(self.slots), slots_for(self.size + coming)))
 
     def intern(self, new: Rows, rows: Rows, size: int, ids: Ids) -> int:
-        """Find the rows, append those never seen; gives the new size.
+        """Find the rows and append new ones; returns the new size.
 
-        If most are probably known, two threads look for them.  Only one enters what is new: two would wait for each
-        other's new pages of memory.
+        If most rows are probably known, two threads look them up.  Only one enters new rows: two would contend for the
+        new pages of memory.
         """
         if self._news < _NEWS and worth_splitting(len(new)):
             middle = len(new) // 2
@@ -74,30 +74,30 @@ class HashedRows:
 
 
 class GriddedRows:
-    """Row ids of small numbers or pairs of them, each in its own cell: one read, no comparison.
+    """Row ids of small numbers or pairs of numbers, each in its own cell: one read, no comparison.
 
-    Values of one column may grow: their cells are added at the end, and take no memory until they are written to.
+    The values of one column may grow: their cells are added at the end, and take no memory until they are written to.
     """
 
     slots = NO_SLOTS
 
     def __init__(self, cells: NDArray[np.int32], growing: int, largest: int) -> None:
         self.cells = cells
-        self.growing = growing  # the column that the first dimension is for
-        self.largest = largest  # of its values
+        self.growing = growing  # the column of the first dimension
+        self.largest = largest  # the largest value of that column
 
     @property
     def grid(self) -> NDArray[np.int32]:
-        """The cells by first and second column."""
+        """The cells, indexed by first and second column."""
         return self.cells.T if self.growing else self.cells
 
     @property
     def nbytes(self) -> int:
-        """The memory it takes, untouched capacity not included."""
+        """The memory it takes, without untouched capacity."""
         return (self.largest + 1) * self.cells[:1].nbytes
 
     def reserve(self, new: Rows, known: int) -> bool:
-        """See that each of some rows has a cell; gives whether it has, without the grid being mostly empty."""
+        """Make sure that each of the rows has a cell; returns False if the grid would be mostly empty."""
         least, *most = kernels.reach(new)
         largest, other = most[self.growing], most[1 - self.growing]
         if least < 0 or other >= self.cells.shape[1]:
@@ -110,12 +110,12 @@ class GriddedRows:
         return True
 
     def intern(self, new: Rows, rows: Rows, size: int, ids: Ids) -> int:
-        """Find the rows, append those never seen; gives the new size."""
+        """Find the rows and append new ones; returns the new size."""
         return int(kernels.intern_in_grid(new, rows, size, self.grid, ids))
 
 
 def suitable_grid(rows: Rows, new: Rows) -> GriddedRows | None:
-    """A grid with some rows in it and cells for more, if that is worth its memory."""
+    """A grid that holds these rows and has cells for more, if it is worth its memory."""
     match rows.shape[1]:
         case 1:
             return _suitable_line(rows, new)
@@ -135,7 +135,7 @@ def _suitable_line(rows: Rows, new: Rows) -> GriddedRows | None:
 
 
 def _suitable_square(rows: Rows, new: Rows) -> GriddedRows | None:
-    """Only while the numbers of one column do not grow: the first half of the rows must span what all do."""
+    """A grid of pairs, if at most one column grows: in the other, the first half of the rows must span all values."""
     if len(rows) < _WORTH_A_SQUARE or min(rows.min(), new.min(initial=0)) < 0:
         return None
     half = len(rows) // 2
@@ -153,12 +153,12 @@ def _suitable_square(rows: Rows, new: Rows) -> GriddedRows | None:
 
 
 def _largest(rows: Rows) -> Rows:
-    """The largest value of each column: one by one, since NumPy takes far longer to look at both at once."""
+    """The largest value of each column, one column at a time: NumPy is far slower on both at once."""
     return np.array([column.max(initial=0) for column in rows.T])
 
 
 def hashed(rows: Rows, *, may_be_gridded: bool = False) -> HashedRows:
-    """A hash table with some rows in it, known to be distinct."""
+    """A hash table of rows that are known to be distinct."""
     found = HashedRows(np.zeros(slots_for(2 * len(rows)), np.uint64), may_be_gridded=may_be_gridded)
     found.intern(rows, np.empty_like(rows), 0, np.empty(len(rows), np.int32))
     return found

@@ -1,7 +1,7 @@
 """Memory in pages of the usual size.
 
-NumPy requests huge pages for large arrays.  Our arrays grow by being copied, and many are soon freed;
-the system then spends more time on finding and clearing huge pages than their use saves (docs/decisions/0011).
+NumPy requests huge pages for large arrays.  Our arrays grow by being copied, and many are soon freed; the system then
+spends more time on finding and clearing huge pages than they save (docs/decisions/0011).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
-# NumPy's own switch: not public, so a version may be without it, and everything works as well
+# NumPy's own switch is private: a version without it works too, without this tuning
 _numpy = getattr(np, "_core", None)
 _set_huge_pages: Callable[[bool], bool] | None = getattr(
     getattr(_numpy, "multiarray", None), "_set_madvise_hugepage", None
@@ -23,7 +23,7 @@ _set_huge_pages: Callable[[bool], bool] | None = getattr(
 
 
 def in_small_pages(function: Callable[_P, _T]) -> Callable[_P, _T]:
-    """Arrays that a function makes are not asked to be in huge pages."""
+    """A decorator: arrays made by the function do not request huge pages."""
     if (switch := _set_huge_pages) is None:
         return function
 

@@ -132,12 +132,12 @@ class MemoryRanking:
         self._rank.of(predicate)[where] = rank
         self.founded.of(predicate)[where] = Cw
 
-    def take_over(self, other: MemoryRanking, ids: Mapping[str, Ids]) -> None:
-        """Facts were ranked in other tables, by rounds of their own; these are the next ones here."""
+    def take_over(self, other: MemoryRanking, places: Mapping[str, Ids | slice], ids: Mapping[str, Ids]) -> None:
+        """Facts were ranked at some places of other tables, by rounds of their own; these are the next ones here."""
         base = self.rounds
         self.rounds += other.rounds
         for predicate, some in ids.items():
-            rank, Cw = (beside.of(predicate)[: len(some)] for beside in (other._rank, other.founded))
+            rank, Cw = (beside.of(predicate)[places[predicate]] for beside in (other._rank, other.founded))
             if self.founded.remembers:
                 old = self._rank.of(predicate)[some], self.founded.of(predicate)[some]
                 self.founded.remember(partial(self._put, predicate, some, *old))
@@ -218,6 +218,13 @@ class MemoryRanking:
         """The heads of all instances, and of the founded ones."""
         able = self._backend.able(plans, sources)
         return self._founded_heads.of(able, sources) if able else (self._backend.no_heads, self._backend.no_heads)
+
+    def founded_up_to(self, plans: Iterable[Plan], sources: Mapping[Read, Facts], rank: int) -> MemoryBag:
+        """The heads of founded instances, of heads that have at most this rank."""
+        _, founded = self.apply_ranked(plans, sources)
+        old = {name: self._rank.of(name)[ids] <= rank for name, ids in founded.rows.items()}
+        weights = {name: numbers[old[name]] for name, numbers in founded.weights.items()}
+        return MemoryBag(founded.tables, {name: ids[old[name]] for name, ids in founded.rows.items()}, weights)
 
     def highest(self, predicate: str, facts: Rows) -> RowNumbers:
         """The ranks of some facts."""

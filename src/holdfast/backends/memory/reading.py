@@ -1,8 +1,8 @@
-"""What threads read while an update is computed: the facts of the last commit, and those of earlier ones that are kept.
+"""What threads read while an update is computed: the facts of the last commit, and of earlier commits that are pinned.
 
-`lock` is held by every commit and, for moments, by readers.  Under it a reader finds out which frozen relation it
-reads; the reading itself needs no lock that a writer takes.  Before a commit changes a relation, each version that is
-kept and does not have the relation yet gets it as it is.
+Every commit holds `lock`; readers hold it only briefly, to find the frozen relation to read.  The reading itself needs
+no lock that a writer takes.  Before a commit changes a relation, each pinned version that does not have the relation
+yet captures it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from holdfast.program.model import Relation
 if TYPE_CHECKING:
     from holdfast.backends.memory.store import MemoryBackend
 
-_MOST_FLIPS = 64  # changes of a relation between two readings; with more, its status is read anew
+_MOST_FLIPS = 64  # changes of a relation between two reads; after more, its status is read again
 
 
 class CommittedFacts:
@@ -38,22 +38,22 @@ class CommittedFacts:
     # --- for readers -----------------------------------------------------------------------------------
 
     def pin(self) -> PinnedVersion:
-        """The facts of the last commit, to be read whatever is committed later."""
+        """Pin the facts of the last commit: they stay readable whatever is committed later."""
         with self.lock:
             pinned = PinnedVersion(self)
             self._pinned.add(pinned)
             return pinned
 
     def latest(self, name: str, arity: int) -> FrozenRelation:
-        """A relation as it was committed last; use it with the lock, or let it be shared or pinned."""
+        """A relation as of the last commit; use it while holding the lock, or share or pin it."""
         table, known = self._tables.get(name), self._now.get(name)
-        if table is None:  # its types are just being changed, which only happens while it is empty
+        if table is None:  # its types are being changed, which only happens while it is empty
             return frozen(Table(name, arity), None)
         if known is None or known.table.rows is not table.rows:
             virtual = self._virtual.get(name)
             known = frozen(table, None if virtual is None else virtual.now(), None if known is None else known.table)
         elif known.flips:
-            del self._now[name]  # if this is interrupted, its status is read anew
+            del self._now[name]  # if this is interrupted, its status is read again
             known = known.next(table.size)
         self._now[name] = known
         return known
@@ -61,7 +61,7 @@ class CommittedFacts:
     # --- for the writer --------------------------------------------------------------------------------
 
     def changing(self, rows: Mapping[str, Ids], bit: np.uint8, on: bool) -> None:
-        """Rows are about to enter or leave E or I."""
+        """Call before rows enter or leave E or I."""
         with self.lock:
             for name, ids in rows.items():
                 if len(ids):
@@ -78,42 +78,42 @@ class CommittedFacts:
             known.flips.append(flip)
 
     def dropping(self, name: str) -> None:
-        """A relation is about to be dropped."""
+        """Call before a relation is dropped."""
         with self.lock:
             self._capture(name)
             self._now.pop(name, None)
 
     def forget(self, names: Iterable[str]) -> None:
-        """The rows of some relations have other ids now, or their status was repaired."""
+        """Call when the rows of relations have got other ids, or their status was repaired."""
         with self.lock:
             for name in names:
                 self._now.pop(name, None)
 
     def _capture(self, name: str) -> None:
-        """Keep a relation as it is in each version that may still be read."""
+        """Capture a relation in each pinned version that lacks it."""
         table = self._tables.get(name)
         lacking = [] if table is None else [pinned for pinned in self._pinned if name not in pinned]
         if lacking and table is not None:
             try:
                 known = self.latest(name, table.arity)
-            except MemoryError:  # a commit does not fail
+            except MemoryError:  # a commit must not fail
                 known = None
             for pinned in lacking:
                 pinned.keep(name, known)
 
 
 class PinnedVersion:
-    """The facts of one version; what it holds is never changed."""
+    """The facts of one version; they never change."""
 
     def __init__(self, committed: CommittedFacts) -> None:
         self._committed = committed
-        self._kept: dict[str, FrozenRelation | None] = {}  # None: there was no memory to keep it
+        self._kept: dict[str, FrozenRelation | None] = {}  # None: out of memory when it was captured
 
     def __contains__(self, name: str) -> bool:
         return name in self._kept
 
     def keep(self, name: str, relation: FrozenRelation | None) -> None:
-        """Have a relation as it is."""
+        """Capture a relation as it is now."""
         if relation is not None:
             relation.is_shared = True
         self._kept[name] = relation
@@ -127,7 +127,7 @@ class PinnedVersion:
         return self._frozen(relation).explicit
 
     def matching(self, relation: Relation, key: tuple[int, ...], values: Rows, *, explicit: bool = False) -> Rows:
-        """The facts that have the values of one of some distinct rows in some columns, ascending."""
+        """The facts whose key columns equal one of the given distinct rows, in ascending order."""
         return self._frozen(relation).matching(key, values, explicit=explicit)
 
     def _frozen(self, relation: Relation) -> FrozenRelation:
@@ -141,7 +141,7 @@ class PinnedVersion:
 
     @contextmanager
     def backend(self, backend: MemoryBackend, relations: Iterable[Relation]) -> Iterator[MemoryBackend]:
-        """A backend without facts, and with those of some relations: for one query, in one thread."""
+        """A backend with the facts of some relations only, for one query in one thread."""
         used: list[ReadTable] = []
         try:
             for relation in relations:
@@ -151,7 +151,7 @@ class PinnedVersion:
                 used.append(held.table)
                 _hold(backend, relation, held)
             for kept in (backend.explicit, backend.materialisation):
-                kept.mend()  # which rows are in it is in their status
+                kept.mend()  # a row's status says whether it is in the relation
             yield backend
         finally:
             for table in used:
@@ -160,7 +160,7 @@ class PinnedVersion:
 
 
 def _hold(backend: MemoryBackend, relation: Relation, held: FrozenRelation) -> None:
-    """Let a backend read a relation; facts that a module knows become rows in a table of its own."""
+    """Let a backend read a relation; facts that only a module knows become rows of a table of its own."""
     if held.implicit is not None:
         implicit = held.implicit
         backend.add_relation(relation)

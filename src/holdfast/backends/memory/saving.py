@@ -1,4 +1,4 @@
-"""Tables as plain arrays, to be written to a file and taken up again: with row ids, counters, ranks and hash tables."""
+"""Tables as plain arrays, to be saved to a file and restored: with row ids, counters, ranks and hash tables."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _RANKS = "rank", "founded"
 
 
 def saved_table(backend: MemoryBackend, name: str) -> SavedTable:
-    """A table as it is between two updates, with a row for each fact."""
+    """The arrays of a table between two updates, with a row for each fact."""
     is_virtual = name in backend.virtual
     table = _with_all_rows(backend, name) if is_virtual else backend.tables[name]
     arrays: dict[str, NDArray[Any]] = {column: getattr(table, column)[: table.size] for column in _COLUMNS}
@@ -41,11 +41,13 @@ def saved_table(backend: MemoryBackend, name: str) -> SavedTable:
 
 
 def _with_all_rows(backend: MemoryBackend, name: str) -> Table:
-    """A copy of a table of which not all facts are rows, with those that were missing; they have no other derivations
-    than those of their module, so their counters are 0."""
+    """A copy of a virtual relation's table with a row for every fact.
+
+    The added facts have no derivations but those of their module, so their counters are 0.
+    """
     table = backend.tables[name]
     whole = Table(name, table.arity)
-    whole.intern(np.ascontiguousarray(table.rows[: table.size]))  # in order: the ids stay
+    whole.intern(np.ascontiguousarray(table.rows[: table.size]))  # in order, so that the ids stay the same
     for column in _COLUMNS[1:]:
         getattr(whole, column)[: table.size] = getattr(table, column)[: table.size]
     for part in backend.virtual[name].now().parts():
@@ -55,7 +57,7 @@ def _with_all_rows(backend: MemoryBackend, name: str) -> Table:
 
 
 def restore_table(backend: MemoryBackend, name: str, saved: SavedTable) -> None:
-    """Put a table in the place of an empty one."""
+    """Replace an empty table by a saved one."""
     table, arrays, numbers = backend.tables[name], saved.arrays, saved.numbers
     rows = arrays["rows"]
     if not len(rows):

@@ -55,17 +55,19 @@ class MemoryScratch:
 
     def bring_over(self) -> Facts:
         """The facts that have come, in the backend's own tables; with their counters, and their ranks if they have."""
-        ids = {name: self._ids(name) for name in self._names}
+        places = {name: self._places(name) for name in self._names}
+        ids = {name: self._real.tables[name].intern(self.backend.tables[name].rows[p]) for name, p in places.items()}
         for name in self._names:
             for real, new in self._counters():
-                _put(real, name, ids[name], new.of(name)[: len(ids[name])])
-        self._real.ranking.take_over(self.backend.ranking, ids)
+                _put(real, name, ids[name], new.of(name)[places[name]])
+        self._real.ranking.take_over(self.backend.ranking, places, ids)
         found = {name: some for name, some in ids.items() if len(some)}
         return Momentary(self._real.tables, found)
 
-    def _ids(self, name: str) -> Ids:
-        table = self.backend.tables[name]
-        return self._real.tables[name].intern(table.rows[: table.size])
+    def _places(self, name: str) -> Ids | slice:
+        """The rows that are facts: all of them, but for offers of limit relations that were beaten later."""
+        ids, size = self.backend.materialisation.ids(name), self.backend.tables[name].size
+        return slice(0, size) if len(ids) == size else ids
 
     def _counters(self) -> Iterable[tuple[MemoryCounters, MemoryCounters]]:
         yield self._real.nonrecursive, self.backend.nonrecursive

@@ -16,7 +16,7 @@ _MULTIPLIER = np.int64(-0x61C8864680B583EB)
 
 
 class TableStatistics:
-    """Statistics of the current tables; a sampled number is sampled again when its table has grown much."""
+    """Statistics of the current tables; an estimate is sampled again when its table has grown much."""
 
     many = 1e5  # some milliseconds; a round without much work takes one
 
@@ -24,22 +24,22 @@ class TableStatistics:
         self._tables = tables
         self._virtual = virtual
         self._sampled: dict[tuple[str, tuple[int, ...]], tuple[int, float]] = {}
-        self._smallest: dict[tuple[str, int], tuple[Table, int, int]] = {}  # with the table and the rows that were read
+        self._smallest: dict[tuple[str, int], tuple[Table, int, int]] = {}  # table, rows read, least
 
     def forget(self, predicate: str) -> None:
-        """A table was dropped; another may take its name."""
+        """Forget a dropped table; another may take its name."""
         self._sampled = {place: known for place, known in self._sampled.items() if place[0] != predicate}
 
     def size(self, predicate: str) -> float:
-        """How many rows a table has, or would have if all its facts were rows."""
+        """The number of rows of a table, counting virtual facts as rows."""
         virtual = self._virtual.get(predicate)
         return float(self._tables[predicate].size if virtual is None else virtual.size)
 
     def smallest(self, predicate: str, column: int) -> float:
-        """The least number ever seen in a column; reads only rows that are new since the last call."""
+        """The least number ever seen in a column; reads only rows added since the last call."""
         table = self._tables[predicate]
         if predicate in self._virtual:
-            return -math.inf  # there may be facts with other numbers
+            return -math.inf  # virtual facts may have smaller numbers
         known, seen, least = self._smallest.get((predicate, column), (table, 0, 2**63 - 1))
         if known is not table or seen > table.size:
             seen, least = 0, 2**63 - 1
@@ -48,7 +48,7 @@ class TableStatistics:
         return least
 
     def fanout(self, predicate: str, columns: tuple[int, ...], arity: int) -> float:
-        """How many facts share their values in some columns, on average; at most 1 when these are all columns."""
+        """The average number of facts that share their values in these columns; at most 1 for all columns."""
         table = self._tables[predicate]
         if len(columns) == arity:
             return min(1.0, self._whole_row(predicate, table))
@@ -57,11 +57,11 @@ class TableStatistics:
         return self.size(predicate) / max(1.0, keys)
 
     def unindexed(self, predicate: str, columns: tuple[int, ...]) -> float:
-        """Rows that the index does not cover; a row that is known in whole needs none."""
+        """The number of rows that the index does not cover; 0 for a key of all columns, which needs no index."""
         return float(self._tables[predicate].unindexed(columns))
 
     def _whole_row(self, predicate: str, table: Table) -> float:
-        """How likely a row of values that occur in their columns is a fact."""
+        """The probability that a row of values from the table's columns is a fact."""
         rows = 1.0
         for column in range(table.arity):
             rows *= max(1.0, self._keys(predicate, (column,), table))
@@ -78,8 +78,8 @@ class TableStatistics:
 def _distinct_share(table: Table, columns: tuple[int, ...]) -> float:
     """Distinct keys per fact, estimated from a sample.
 
-    The guaranteed-error estimator of Charikar et al. (PODS 2000): keys seen once in a sample of r out of n facts
-    stand for the square root of n/r keys each, the others for themselves.
+    Uses the guaranteed-error estimator of Charikar et al. (PODS 2000): each key seen once in a sample of r out of n
+    facts stands for the square root of n/r keys, every other key for itself.
     """
     if not table.size:
         return 1.0

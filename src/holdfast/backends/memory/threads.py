@@ -1,7 +1,7 @@
-"""Two halves of one piece of work side by side.
+"""Runs the two halves of a piece of work in parallel.
 
-The kernels run without Python's global lock, so that a second thread really is a second core.  Only pieces large
-enough to pay for handing them over are split.
+The kernels release Python's global lock, so a second thread uses a second core.  Only work large enough to pay for the
+hand-over is split.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
 
-_WORTH_IT = 8_192  # rows; handing work over costs as much as some hundred of them
+_WORTH_IT = 8_192  # rows; a hand-over costs as much as some hundred rows
 
 
 @cache
@@ -36,10 +36,10 @@ def worth_splitting(rows: int) -> bool:
 
 
 def side_by_side(kernel: Callable[..., Any], mine: tuple[Any, ...], other: tuple[Any, ...]) -> tuple[Any, Any]:
-    """Call a kernel twice at once, with two sets of arguments that do not get in each other's way."""
+    """Call a kernel twice in parallel, with two sets of arguments that do not overlap."""
     helping = _helper().submit(kernel, *other)
     try:
         result = kernel(*mine)
     finally:
-        helped = helping.result()  # also when interrupted: the other half must not go on writing
+        helped = helping.result()  # also on an interrupt: the other half must not go on writing
     return result, helped

@@ -1,4 +1,4 @@
-"""What a status byte says: sets of bytes as truth values, and rows by them."""
+"""Sets of status bytes as truth tables, and the rows that they select."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from holdfast.backends.memory import kernels
 from holdfast.backends.memory.arrays import Ids
 
 TruthTable = int
-"""256 truth values: bit s says whether a fact with the status byte s is meant.  Connectives are those of integers."""
+"""256 truth values: bit s says whether a fact with status byte s is selected.  Connectives are those of integers."""
 
 Run = tuple[int, int]
 """The first of some consecutive rows, and the one after the last."""
@@ -24,25 +24,25 @@ _SEEN = np.uint8(128)
 
 @cache
 def as_bytes(truth: TruthTable) -> NDArray[np.uint8]:
-    """Truth values as the kernels take them."""
+    """A truth table in the form that the kernels take."""
     return np.unpackbits(np.frombuffer(truth.to_bytes(32, "little"), np.uint8), bitorder="little")
 
 
 @cache
 def has_bit(bit: int) -> TruthTable:
-    """For each status byte, whether it has a bit."""
+    """The truth table of all status bytes that have a bit set."""
     return sum(1 << status for status in range(256) if status & bit)
 
 
 def distinct(column: NDArray[np.uint8], candidates: Ids, visible: TruthTable) -> Ids:
-    """Those of some rows whose byte is meant, each once."""
+    """The candidates whose status byte is in the truth table, each once."""
     out = np.empty(len(candidates), np.int32)
     return out[: kernels.distinct(candidates, column, as_bytes(visible), _SEEN, out)]
 
 
 def run_of(ids: Ids) -> Run | None:
-    """The run of rows that some ids are, in whatever order, if they are one."""
+    """The run of consecutive rows that these ids form in any order, or None."""
     if not len(ids):
         return (0, 0)
-    first, last = kernels.ends(ids)  # in any order
+    first, last = kernels.ends(ids)
     return (first, last + 1) if last - first == len(ids) - 1 else None

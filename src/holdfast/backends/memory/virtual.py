@@ -1,4 +1,4 @@
-"""Virtual relations: facts that are known elsewhere and become rows when they are read."""
+"""Virtual relations: facts that a module knows and that become rows when they are read."""
 
 from __future__ import annotations
 
@@ -22,35 +22,35 @@ _NO_VALUES = np.empty(0, np.int64)
 
 
 class VirtualTables:
-    """The relations of which not all facts are rows, and the rows that are made of them when they are read."""
+    """The relations with facts that are not rows yet, and the rows made from them on demand."""
 
     def __init__(self, tables: Mapping[str, Table], materialisation: Kept, dictionary: Dictionary) -> None:
         self._tables, self._materialisation, self._dictionary = tables, materialisation, dictionary
         self.facts: dict[str, VirtualFacts] = {}
 
     def materialise_rows(self, predicates: Iterable[str]) -> None:
-        """Give a row to each fact of some predicates that has none yet."""
+        """Give a row to each fact of these predicates that has none yet."""
         for name in [name for name in dict.fromkeys(predicates) if name in self.facts] if self.facts else ():
             self._write(name, self.facts[name].now().parts())
             self._tables[name].fetch = None
-            del self.facts[name]  # not before: a limit may stop the writing
+            del self.facts[name]  # only now: a limit may stop the writing
 
     def defer(self, name: str, size: int, known: Callable[[int], ImplicitRelation]) -> None:
-        """Not all facts of a predicate are rows: this is their number, and a module knows them."""
+        """Make a relation virtual: it has `size` facts, which a module knows and which need no rows."""
         self.facts[name] = VirtualFacts(size, known)
         self._tables[name].fetch = partial(self._fetch, name)
 
     def _write(self, name: str, parts: Iterable[Rows]) -> int:
-        """Make rows of parts of the materialisation; gives how many were none yet."""
+        """Make rows of parts of the materialisation; returns how many are new."""
         table, before = self._tables[name], self._tables[name].size
         for part in parts:
             ids = table.intern(np.ascontiguousarray(part))
             new = ids[table.status[ids] & self._materialisation.bit == 0]
-            self._materialisation |= Momentary(self._tables, {name: new})  # no formula: status may be marked just now
+            self._materialisation |= Momentary(self._tables, {name: new})  # no formula: status may hold marks
         return table.size - before
 
     def _fetch(self, name: str, key: tuple[int, ...], values: Rows) -> None:
-        """Make rows of the facts that have one of some values in the key columns, unless they are."""
+        """Make rows of the facts whose key columns hold one of the given values."""
         virtual, table = self.facts[name], self._tables[name]
         if len(key) == table.arity:
             ids = table.find(values)
@@ -70,8 +70,11 @@ class VirtualTables:
             self.materialise_rows((name,))
 
     def prepare(self, plan: AnyPlan) -> None:
-        """Make rows of all facts that a plan walks through or reads by one index in two places: no index may grow under
-        a join.  Otherwise only those with the constants that it begins with; look-ups fetch their facts themselves."""
+        """Make rows of all facts that a plan scans or reads by one index in two places: an index must not grow during a
+        join.
+
+        Of other relations it makes only the rows that match the plan's first constants; lookups fetch their own facts.
+        """
         if isinstance(plan, AggregatePlan):
             self.materialise_rows((plan.rule.source,))
             return

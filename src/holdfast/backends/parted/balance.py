@@ -18,15 +18,15 @@ from holdfast.values.dictionary import Codes
 
 
 class Balance:
-    """What decides how the facts of some values are spread; plans are cut anew when that changes."""
+    """Decides how the facts of frequent values are spread; plans are cut again when that changes."""
 
     def __init__(self, driver: Driver, placement: Placement, forget_plans: Callable[[], None]) -> None:
         self._driver, self._placement, self._forget_plans = driver, placement, forget_plans
         self.least: float = hubs.LEAST
-        self._looked_at = 0  # how many facts there were then
+        self._looked_at = 0  # the number of facts at the last check
 
     def first_facts(self, rows: Mapping[str, Codes], relations: Iterable[str]) -> None:
-        """Facts are about to be placed: if they are the first of their relation, their hubs are spread at once."""
+        """Before the first facts of a relation are placed, spread their hubs at once."""
         placement = self._placement
         for name, codes in rows.items():
             columns = {placement.primary[name], *placement.joined.get(name, ())} - {ON_ONE}
@@ -37,7 +37,7 @@ class Balance:
                     self._add(found, [relation for relation in relations if not known.get(relation)])
 
     def _add(self, found: Hubs, spreading: Iterable[str]) -> None:
-        """More values are hubs, and relations that have no row spread their facts."""
+        """Declare more values as hubs; the given relations, which have no rows yet, spread their facts."""
         placement = self._placement
         placement.hubs = np.union1d(placement.hubs, found)
         placement.spread.update(dict.fromkeys(spreading, placement.hubs))
@@ -75,10 +75,10 @@ class Balance:
             self._move({table: values for table, values in found.items() if table in placement.primary})
 
     def _move(self, found: Mapping[str, Hubs]) -> None:
-        """Facts with new hubs go to other shards.  All shards do it or none, so it must not be interrupted."""
+        """Move facts with new hubs to other shards.  All shards do it or none, so it must not be interrupted."""
         placement = self._placement
         spread = {name: np.union1d(placement.spread[name], values) for name, values in found.items()}
-        with shielded(), suppress(MemoryError):  # then they stay where they are
+        with shielded(), suppress(MemoryError):  # on failure the facts stay where they are
             self._driver.ask("move", {name: (placement.primary[name], hubs) for name, hubs in spread.items()})
             placement.spread.update(spread)
 
@@ -86,7 +86,7 @@ class Balance:
         return [copy for copies in self._placement.copies.values() for copy in copies.values()]
 
     def _drop(self, copy: Copy) -> None:
-        """A copy is no longer wanted; no plan reads it."""
+        """Drop a copy that no plan reads."""
         self._driver.ask("drop_copy", copy.name)
         self._driver.forget_copy(copy.name)
         self._placement.copies[copy.predicate].pop(copy.name)

@@ -1,4 +1,4 @@
-"""Where a plan is cut into segments: wherever bindings have to move to another shard."""
+"""Cuts a plan into segments: wherever bindings have to move to another shard."""
 
 from __future__ import annotations
 
@@ -32,42 +32,42 @@ AnyStep = TypeVar("AnyStep", bound=Scan | Join | AntiJoin)
 
 @dataclass(frozen=True)
 class _Visit:
-    """How a step finds its facts: in which table, how the bindings get there, and where they are then."""
+    """How a step finds its facts: the table, the route of the bindings to it, and the variable that places them."""
 
     table: str | Copy
     route: Route
     at: Var | None
     is_loose: bool = False
-    of_hubs: Copy | None = None  # in place of the table, for bindings with hubs
+    of_hubs: Copy | None = None  # replaces the table for bindings with hubs
     hub: Var | None = None
 
 
 class Cutter:
-    """Cuts one plan into segments: walks its steps and remembers by which variable the bindings are placed.
+    """Cuts one plan into segments: walks its steps and tracks the variable by which the bindings are placed.
 
-    If they are *loose*, those with a hub in it may be on any shard.
+    If the bindings are *loose*, those with a hub in that variable may be on any shard.
     """
 
     def __init__(self, placement: Placement, plan: Plan) -> None:
         self._placement, self._plan = placement, plan
         self._segments: list[Segment] = []
         self._reads: set[tuple[Read, Copy]] = set()
-        self._before: Carried = ()  # of the segment that is being made
-        self._live: Carried = ()  # now
+        self._before: Carried = ()  # live before the current segment
+        self._live: Carried = ()  # live after the last step
         self._steps: list[Step] = []
         self._lives: list[Carried] = []
         self._at: Var | None = None
         self._is_loose = False
-        self._of_hubs: tuple[Step, int] | None = None  # the first step of the segment that is being made, for hubs
+        self._of_hubs: tuple[Step, int] | None = None  # the first step of the current segment, for hubs
 
     def parted(self) -> PartedPlan:
-        """Emits the outputs, each to its primary."""
+        """The cut plan: it sends each output to its primary."""
         self._cut()
         outputs = self._plan.outputs
         return self._ended(outputs, [self._to_primary(name, terms) for name, terms in outputs])
 
     def ranked(self) -> RankedPlan:
-        """Emits rows of all outputs, to the primary of the second; that of the first is the last one."""
+        """The cut plan whose rows hold all outputs, and visit the primaries of the body's facts, then the head's."""
         self._cut()
         ends, rows = [0], list[Term]()
         for _, terms in self._plan.outputs:
@@ -91,7 +91,7 @@ class Cutter:
         return self._placement.to_primary(predicate, len(terms), is_there=is_there)
 
     def _move_to(self, at: Var | None, table: str) -> None:
-        """The bindings are where a table has its facts, by a variable."""
+        """Note that the bindings are now on the shards where a table has its facts, placed by a variable."""
         self._at, self._is_loose = at, bool(len(self._placement.spreads(table)))
 
     def _ended(self, outputs: tuple[Output, ...], routes: Iterable[Route]) -> PartedPlan:
@@ -119,7 +119,7 @@ class Cutter:
         self._steps, self._lives, self._before, self._of_hubs = [], [], self._live, None
 
     def _scan(self, step: Scan, place: int) -> Scan:
-        """From the table that is placed as the next step wants its bindings, if there is one."""
+        """Scan the table that is placed as the next step wants its bindings, if there is one."""
         predicate, arguments = step.atom.predicate, step.atom.arguments
         wanted = self._wanted(place) if GOAL not in self._plan.live[place] else ()  # goals are counted at primaries
         columns = [c for c in self._placement.columns(predicate) if c != ON_ONE and arguments[c] in wanted]
@@ -128,7 +128,7 @@ class Cutter:
         return _reading(step, self._read(step, self._table(predicate, column)))
 
     def _wanted(self, place: int) -> set[Argument | Term]:
-        """The variables by which the next step that reads facts, or the primary of the head, wants the bindings."""
+        """The variables by which the next step that reads facts, or the primary of the head, wants bindings placed."""
         for step in self._plan.steps[place + 1 :]:
             if isinstance(step, Join | AntiJoin):
                 arguments = step.atom.arguments
@@ -164,7 +164,7 @@ class Cutter:
         return self._by_variable(step, column, term)
 
     def _column(self, step: Join | AntiJoin) -> int:
-        """By which a step finds its facts."""
+        """The column by which a step finds its facts."""
         arguments, key = step.atom.arguments, step.key
         there = [column for column in self._placement.columns(step.atom.predicate) if column in key]
         here = [column for column in there or key if self._at is not None and arguments[column] == self._at]
@@ -172,7 +172,7 @@ class Cutter:
         return (here or there or variables or list(key))[0]
 
     def _by_variable(self, step: Join | AntiJoin, column: int, term: Var) -> _Visit:
-        """Facts with hubs may be on all shards, so bindings meet all of them there, or copies where they are."""
+        """Facts with hubs may be on all shards: bindings visit all of them, or read copies on their own shard."""
         placement, predicate, number = self._placement, step.atom.predicate, self._live.index(term)
         table = self._table(predicate, column)
         if not len(placement.hubs):
@@ -195,7 +195,7 @@ class Cutter:
         return _Visit(table, Route("one", owner(code, placement.parts)), None)
 
     def _without_key(self, step: Join | AntiJoin, column: int) -> _Visit:
-        """A product: bindings go to all facts.  An anti-join needs all facts in one place."""
+        """A product: bindings go to all facts.  An anti-join needs all facts on one shard."""
         predicate = step.atom.predicate
         if isinstance(step, AntiJoin) or column == ON_ONE:
             return _Visit(self._table(predicate, ON_ONE), Route("one", 0), None)
@@ -206,7 +206,7 @@ class Cutter:
         return predicate if column == self._placement.primary[predicate] else Copy(predicate, "column", column)
 
     def _read(self, step: Scan | Join | AntiJoin, table: str | Copy) -> str:
-        """A table that a step reads; it is noted if it is a copy."""
+        """The table that a step reads; records it if it is a copy."""
         if isinstance(table, str):
             return table
         self._reads.add((step.read, table))
@@ -214,7 +214,7 @@ class Cutter:
 
 
 def _reading(step: AnyStep, table: str) -> AnyStep:
-    """A step that reads another table."""
+    """The same step, reading another table."""
     instead: Any = replace(step.atom, predicate=table)
     return replace(step, atom=instead)
 

@@ -1,7 +1,7 @@
-"""What the driver says to the shards: commands in a queue, and the sizes that come back.
+"""The driver's side of the shards: commands in a queue, and the sizes that come back.
 
-Commands are sent when an answer is needed.  `apply` is sent at once and is the last of its batch: what fails, fails
-there, and what was queued before it is done.
+Commands are sent when an answer is needed.  `apply` is sent at once and is the last of its batch: if something fails,
+it fails there, and the commands queued before it are done.
 """
 
 from __future__ import annotations
@@ -18,28 +18,28 @@ from holdfast.backends.parted.placement import Placement
 from holdfast.backends.parted.shard import LASTING, FactCounts, SetTree, ShardCommand, summed
 from holdfast.plans.model import Read
 
-_MAKING = frozenset({"let", "zero"})  # commands that hold a set and give its sizes
+_MAKING = frozenset({"let", "zero"})  # commands that create a held set and return its sizes
 _CHANGING = frozenset({"put", "take", "clear"})  # commands that change kept sets
-# What ends an update, and what gives all of something.
+# Commands that end an update, and commands that set something as a whole: safe to repeat.
 _AGAIN = frozenset({"roll_back", "clear_undo", "remember", "clear", "free", "forget_plans", "hubs"})
-_MANY = 1_000  # freed sets that are not worth a message of their own
+_MANY = 1_000  # freed sets; fewer are not worth a message of their own
 
 
 class Driver:
-    """The queue of commands, and what is known of the shards without asking them."""
+    """The queue of commands, and the state of the shards that is known without asking them."""
 
     def __init__(self, crew: Obeying, placement: Placement) -> None:
         self._crew, self._placement = crew, placement
         self._queue: list[ShardCommand] = []
-        self._needed: list[HeldFacts] = []  # by changes of E and I that wait
+        self._needed: list[HeldFacts] = []  # by queued changes of E and I
         self._numbers = count()
-        self._sizes: dict[int, FactCounts] = {}  # of held sets, until they are asked for
-        self._lasting: dict[str, FactCounts] | None = {name: {} for name in LASTING}  # None: to be asked for
-        self._spread: dict[int, set[str]] = {}  # by the number of a held set: the copies that it was brought to
+        self._sizes: dict[int, FactCounts] = {}  # of held sets, until they are read
+        self._lasting: dict[str, FactCounts] | None = {name: {} for name in LASTING}  # None: unknown
+        self._spread: dict[int, set[str]] = {}  # by the number of a held set: the copies that it was sent to
         self.freed: list[int] = []
-        self.changes = 0  # of kept sets
+        self.changes = 0  # number of changes to kept sets
         self.nothing = NoFacts(self)
-        self.before_change: Callable[[HeldFacts], None] | None = None  # of E or I
+        self.before_change: Callable[[HeldFacts], None] | None = None  # called before a change of E or I
 
     # --- commands --------------------------------------------------------------------------------------
 
@@ -50,12 +50,12 @@ class Driver:
             self.changes += 1
 
     def flush(self) -> None:
-        """Have all shards do what is queued."""
+        """Send the queue to all shards."""
         if self._queue or len(self.freed) > _MANY:
             self.ask()
 
     def ask(self, *command: Any) -> list[Any]:
-        """Have all shards do what is queued and then a command; what each answers to it."""
+        """Send the queue and then a command to all shards; returns each shard's answer to the command."""
         commands, self._queue = [*self._queue, *([command] if command else ())], []
         freed = self._taken_freed()
         if freed:
@@ -78,7 +78,7 @@ class Driver:
         return self._crew.obey(commands)
 
     def sum(self, command: ShardCommand) -> FactCounts:
-        """The sizes of a set that all shards have a part of."""
+        """Sum the sizes of a set over all shards."""
         return summed(self.ask(*command))
 
     def _taken_freed(self) -> list[int]:
@@ -103,8 +103,8 @@ class Driver:
                     self._placement.table_grown(table, size)
 
     def _failed(self, commands: Sequence[ShardCommand]) -> None:
-        """Some shards have done more than others.  What may be done again is queued again, and completed by that: the
-        changes of E and I, and what ends an update."""
+        """Recover after some shards have done more than others: queue again what is safe to repeat, which completes it
+        (the changes of E and I, and the end of an update)."""
         made = {command[1] for command in commands if command[0] in _MAKING}
         again = [c for c in commands if c[0] in _AGAIN or (_is_of_state(c) and c[2] not in made)]
         brought = [(c[2], sorted(self._spread[c[2]])) for c in again if _is_of_state(c) and c[2] in self._spread]
@@ -114,7 +114,7 @@ class Driver:
         self.changes += 1
 
     def forget(self) -> None:
-        """Nothing waits, and nothing is known of the shards."""
+        """Clear the queue and everything known of the shards."""
         self._queue, self._needed, self._lasting = [], [], None
         self._sizes.clear()
         self._spread.clear()
@@ -123,20 +123,20 @@ class Driver:
     # --- sets ------------------------------------------------------------------------------------------
 
     def let(self, tree: SetTree) -> HeldFacts:
-        """A set as it is now."""
+        """A snapshot of a set."""
         return self._held("let", tree)
 
     def zero(self, counters: str, tree: SetTree) -> HeldFacts:
-        """Those of some facts whose number is 0."""
+        """The facts whose number is 0."""
         return self._held("zero", counters, tree)
 
     def given(self, rows: Mapping[str, Sequence[Any]], *, known: bool) -> HeldFacts:
-        """Rows, by predicate and shard, as a set of facts; at once, since it may fail for lack of memory."""
+        """Rows, by predicate and shard, as a set of facts.  Sent at once, since it may run out of memory."""
         number = next(self._numbers)
         return HeldFacts(self, number, summed(self.ask("given", number, rows, known)))
 
     def loaded(self, files: Mapping[str, Sequence[str]]) -> HeldFacts:
-        """Rows in files, by predicate, as a set of facts; of shards that can read these."""
+        """Rows in files, by predicate, as a set of facts; only for shards that can read the files."""
         number = next(self._numbers)
         return HeldFacts(self, number, summed(self.ask("load", number, files)))
 
@@ -149,12 +149,12 @@ class Driver:
         """The sizes of a held set."""
         if number not in self._sizes:
             self.flush()
-        if number not in self._sizes:  # an error came between
+        if number not in self._sizes:  # an error intervened
             return self.sum(("sizes", ("held", number)))
         return self._sizes.pop(number)
 
     def change(self, command: str, name: str, facts: HeldFacts) -> None:
-        """Put facts into a kept set or take them out."""
+        """Add facts to a kept set or remove them."""
         if self.before_change is not None and name in LASTING:
             self.before_change(facts)
         self.do(command, name, facts.number)
@@ -167,20 +167,20 @@ class Driver:
         return self.sizes_before_queue(name)
 
     def sizes_before_queue(self, name: str) -> FactCounts:
-        """The sizes of E or I without the changes that wait."""
+        """The sizes of E or I without the queued changes."""
         if self._lasting is None:
             self._lasting = {each: self.sum(("sizes", ("kept", each))) for each in LASTING}
         return self._lasting[name]
 
     def drop(self, name: str) -> None:
-        """A relation is gone."""
+        """Forget a dropped relation."""
         for sizes in (self._lasting or {}).values():
             sizes.pop(name, None)
 
     # --- copies ----------------------------------------------------------------------------------------
 
     def spread_to_copies(self, facts: HeldFacts) -> None:
-        """Bring a set to all copies of its relations: it is about to change a kept set."""
+        """Send a set to all copies of its relations, before it changes a kept set."""
         placement = self._placement
         for predicate, size in facts.sizes().items() if placement.copies else ():
             if predicate in placement.copies:
@@ -189,12 +189,12 @@ class Driver:
             self._bring(facts, placement.copies_of(facts.sizes()))
 
     def forget_copy(self, table: str) -> None:
-        """A copy is gone."""
+        """Forget a dropped copy."""
         for tables in self._spread.values():
             tables.discard(table)
 
     def bring_to_readers(self, sources: Mapping[Read, Iterable[HeldFacts]], plans: Iterable[AnyParted]) -> None:
-        """Bring sets to the copies that plans read them from."""
+        """Send sets to the copies that plans read them from."""
         for read, copy in {place for parted in plans for place in parted.reads}:
             for leaf in sources.get(read, ()):
                 self._bring(leaf, [copy.name])

@@ -1,8 +1,8 @@
-"""How shards of one process work side by side: a thread each, and exchanges in which every shard takes part.
+"""Runs the shards of one process in parallel: a thread each, and exchanges in which every shard takes part.
 
-All shards do the same commands in the same order.  An exchange that one shard left out would keep the others waiting,
-so only the data of a command decides whether there is one, never what a shard finds in its tables.  If a shard fails,
-the others stop at their next exchange or batch.
+All shards run the same commands in the same order.  If one shard skipped an exchange, the others would wait forever, so
+only the data of a command decides whether there is one, never what a shard finds in its tables.  If a shard fails, the
+others stop at their next exchange or batch.
 """
 
 from __future__ import annotations
@@ -20,45 +20,45 @@ from holdfast.interrupts import checkpoint, helping
 AnyLock: TypeAlias = AbstractContextManager[Any]
 S = TypeVar("S")
 T = TypeVar("T")
-_LOOK = 0.05  # seconds between two looks at signals that wait
+_LOOK = 0.05  # seconds between two checks for pending signals
 
 
 class StoppedError(Exception):
-    """Another shard has failed, and its error is the one that counts."""
+    """Another shard has failed; its error is the one to report."""
 
 
 class Exchange(Protocol):
     """Moves rows between shards."""
 
     def all_to_all(self, shard: int, outgoing: Sequence[Any]) -> Sequence[Any]:
-        """Send `outgoing[i]` to shard i; gives what each shard has sent to this one.  Every shard must call it."""
+        """Send `outgoing[i]` to shard i; returns what each shard has sent to this one.  Every shard must call it."""
         ...
 
 
 class Obeying(Protocol):
-    """Shards, wherever they are."""
+    """A set of shards that runs commands, in threads or elsewhere."""
 
     def obey(self, commands: Sequence[tuple[Any, ...]]) -> list[list[Any]]:
-        """Have every shard do some commands; what each shard answers to each."""
+        """Run commands on every shard; returns each shard's answer to each command."""
         ...
 
 
 class ThreadExchange:
-    """An exchange between threads: messages change hands as they are, so the sender must not change them."""
+    """An exchange between threads: messages are passed by reference, so the sender must not change them afterwards."""
 
     def __init__(self, parts: int) -> None:
         self._parts, self._changed = parts, Condition()
         self.reset()
 
     def reset(self) -> None:
-        """No shard is at work."""
+        """Prepare for the next call, when no shard is at work."""
         self.is_stopped = False
         self._arrived = self._number = 0
-        # Two, since a shard may be ready for the next exchange while another still reads what came in this one.
+        # Two, since a shard may be ready for the next exchange while another still reads the messages of this one.
         self._boxes: tuple[list[Any], list[Any]] = [()] * self._parts, [()] * self._parts
 
     def stop(self) -> None:
-        """A shard has failed."""
+        """Stop all shards because one has failed."""
         with self._changed:
             self.is_stopped = True
             self._changed.notify_all()
@@ -69,7 +69,7 @@ class ThreadExchange:
             raise StoppedError
 
     def all_to_all(self, shard: int, outgoing: Sequence[Any]) -> Sequence[Any]:
-        """As `Exchange` says."""
+        """See `Exchange`."""
         with self._changed:
             self.look()
             number, boxes = self._number, self._boxes[self._number % 2]
@@ -84,33 +84,33 @@ class ThreadExchange:
                 checkpoint()
         received = [box[shard] for box in boxes]
         for box in boxes:
-            box[shard] = None  # what was received is the receiver's alone
+            box[shard] = None  # a received message belongs to the receiver alone
         return received
 
 
 class ShardWatch:
-    """What one of several shards reports to: the watch of the run, one thread at a time."""
+    """The watch of one of several shards: forwards to the watch of the run, one thread at a time."""
 
     def __init__(self, watch: Watch, shard: int, exchange: ThreadExchange, lock: AnyLock) -> None:
         self._watch, self._shard, self._exchange, self._lock = watch, shard, exchange, lock
 
     def batch(self, new_facts: int) -> None:
-        """A batch was processed here."""
+        """Report a batch of this shard."""
         self._exchange.look()
         with self._lock:
             self._watch.batch(new_facts)
 
     def grown(self, table: str, nbytes: int) -> None:
-        """A table of this shard takes so many bytes now."""
+        """Report that a table of this shard now takes this number of bytes."""
         with self._lock:
             self._watch.grown(f"{table}, shard {self._shard}", nbytes)
 
 
 class Crew(Generic[S]):
-    """The shards at work: the first in the thread that asks, each other in a thread of its own.
+    """Runs work on all shards: the first in the caller's thread, each other in a thread of its own.
 
-    An exception from elsewhere may interrupt the first thread at any point, also before it knows of the others' work.
-    So each call has a number, and the next call first stops what is left of an earlier one.
+    An asynchronous exception may interrupt the first thread at any point, even before it knows of the others' work. So
+    each call has a number, and the next call first stops what is left of an earlier one.
     """
 
     def __init__(self, shards: Sequence[S], exchange: ThreadExchange) -> None:
@@ -121,7 +121,7 @@ class Crew(Generic[S]):
         self._is_asking = False
 
     def ask(self, work: Callable[[S], T]) -> list[T]:
-        """What each shard makes of some work; if one fails, its error, when all have stopped."""
+        """The result of some work on each shard; if a shard fails, raises its error once all have stopped."""
         if self._threads is None:
             return [work(self._shards[0])]
         if self._is_asking:
@@ -141,7 +141,7 @@ class Crew(Generic[S]):
         raise self._cause(failed, waiting)
 
     def obey(self, commands: Sequence[tuple[Any, ...]]) -> list[list[Any]]:
-        """Have every shard do some commands."""
+        """Run commands on every shard."""
         return self.ask(lambda shard: shard.obey(commands))  # type: ignore[attr-defined]
 
     def _help(self, turn: int, caller: int, work: Callable[[S], T], shard: S) -> T:
@@ -165,7 +165,7 @@ class Crew(Generic[S]):
             raise
 
     def _stop(self) -> None:
-        """No helper works on the current call, or will."""
+        """Wait until no helper works on the current call, and keep others from starting."""
         with self._changed:
             self._turn += 1
             while self._busy:
@@ -175,13 +175,13 @@ class Crew(Generic[S]):
         self._is_asking = False
 
     def _cause(self, error: BaseException, waiting: Sequence[Future[Any]]) -> BaseException:
-        """The first error that another one did not cause."""
+        """The first error that is not a consequence of another."""
         found = [error, *(failed for each in waiting if (failed := each.exception()) is not None)]
         return next((each for each in found if not isinstance(each, StoppedError)), error)
 
 
 def _result(waiting: Future[T]) -> T:
-    """What a shard gives; signals are heeded meanwhile."""
+    """Wait for the result of a shard, checking for signals meanwhile."""
     while True:
         wait((waiting,), _LOOK)
         if waiting.done():

@@ -1,7 +1,7 @@
 """`expand` on one shard: Π of backward plans with a quota for each goal.
 
-A goal is numbered on the shard of its primary.  A binding that leaves that shard carries the number and the shard.
-Each shard has a quota of its own for each goal, and reports the goals that reached it.
+The shard of a goal's primary numbers it.  A binding that leaves that shard carries the number and the shard.  Each
+shard has its own quota for each goal, and reports the goals that reached it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Expansion(Round):
     """One call of `expand` on one shard."""
 
     def __init__(self, shard: Shard, sources: Mapping[Read, FactSet], most: int, goals: int) -> None:
-        """There are so many goals on all shards."""
+        """`goals` is the number of goals on all shards."""
         super().__init__(shard, sources)
         self._most, self._numbers = most, goals * shard.parts
         self._goals = shard.only_primaries(sources[Read.DELTA])
@@ -36,7 +36,7 @@ class Expansion(Round):
         self._cut: list[list[tuple[str, NDArray[np.int64]]]] = [[] for _ in range(shard.parts)]
 
     def expanded(self, plans: Sequence[PartedPlan]) -> tuple[MemoryBag, Momentary]:
-        """The outputs that belong to this shard, and its goals that have no more instances."""
+        """The outputs that belong to this shard, and its goals without further instances."""
         self._moving = [(parted, self.shard.pieces(parted)) for parted in plans]
         self._run()
         for box in self.shard.exchanged(self._cut):
@@ -57,7 +57,7 @@ class Expansion(Round):
         self._note(parted.plan.rule.predicate, np.flatnonzero(quota <= 0), phase)
 
     def _numbered(self, found: Iterable[list[Rows]], piece: SegmentRun, phase: int) -> Iterator[list[Rows]]:
-        """Bindings that leave, with numbers of goals that all shards understand."""
+        """Outgoing bindings, with goal numbers that are valid on all shards."""
         carried = piece.plan.outputs[0][1]
         for [rows] in found:
             if phase == 0 and GOAL in carried:
@@ -67,7 +67,7 @@ class Expansion(Round):
             yield [rows]
 
     def _note(self, predicate: str, cut: NDArray[np.int64], phase: int) -> None:
-        """Some goals may have more instances."""
+        """Record goals that may have more instances."""
         parts = self.shard.parts
         for part, box in enumerate(self._cut):
             if phase == 0:

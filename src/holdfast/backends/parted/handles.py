@@ -1,7 +1,7 @@
-"""Sets, bags and counters as the algorithms hold them: names for what the shards have.
+"""Sets, bags and counters as the algorithms see them: names for data on the shards.
 
-What is done with them is queued and sent to the shards when a size is needed.  A set is a tree
-(`shard.SetTree`); one that does not change any more is held by the shards under a number, until it is freed here.
+Operations are queued and sent to the shards when a size is needed.  A set is a tree (`shard.SetTree`); the shards hold
+an immutable set under a number until it is freed here.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from holdfast.backends.protocol import Bag, Facts
 if TYPE_CHECKING:
     from holdfast.backends.parted.driver import Driver
 
-_MOST = 2**31 - 1  # derivations that a counter holds
+_MOST = 2**31 - 1  # derivations that a counter can hold
 
 
 class PartedFacts:
-    """A set of facts that are on shards."""
+    """A set of facts on the shards."""
 
     def __init__(self, driver: Driver, tree: SetTree, operands: tuple[object, ...] = ()) -> None:
         self.driver, self.tree = driver, tree
-        self._operands = operands  # not to be freed while the tree speaks of them
-        self._seen: tuple[int, FactCounts] | None = None  # sizes, and when they were right
+        self._operands = operands  # keeps them alive as long as the tree refers to them
+        self._seen: tuple[int, FactCounts] | None = None  # sizes, and the number of changes when they were read
 
     @property
     def is_momentary(self) -> bool:
@@ -32,7 +32,7 @@ class PartedFacts:
         return False
 
     def leaves(self) -> Iterable[HeldFacts]:
-        """The held sets in it."""
+        """The held sets in the tree."""
         return [leaf for operand in self._operands if isinstance(operand, PartedFacts) for leaf in operand.leaves()]
 
     def __or__(self, other: Facts) -> PartedFacts:
@@ -93,7 +93,7 @@ class HeldFacts(PartedFacts):
         self.number, self._sizes = number, sizes
 
     def __del__(self) -> None:
-        if hasattr(self, "number"):  # as it is unless it was interrupted while it was made
+        if hasattr(self, "number"):  # it is missing if the constructor was interrupted
             self.driver.freed.append(self.number)
 
     @property
@@ -169,7 +169,7 @@ class LiveChoice(PartedFacts):
 
 
 class KeptSet(PartedFacts):
-    """E or I, whose sizes are known here."""
+    """E or I, whose sizes the driver knows."""
 
     def __init__(self, driver: Driver, name: str) -> None:
         super().__init__(driver, ("kept", name))
@@ -225,18 +225,18 @@ class ListedSet(KeptSet):
             self._is_touched = False
 
     def is_cleared(self) -> None:
-        """The shards have emptied it."""
+        """Note that the shards have emptied it."""
         self._is_touched = False
 
 
 class PartedBag:
-    """What rule instances have emitted, each head on its shard."""
+    """The heads that rule instances have emitted, each on its shard."""
 
     def __init__(self, driver: Driver, number: int | None, size: int) -> None:
         self.driver, self.number, self._size = driver, number, size
 
     def __del__(self) -> None:
-        if getattr(self, "number", None) is not None:  # not if it was interrupted while it was made
+        if getattr(self, "number", None) is not None:  # missing if the constructor was interrupted
             self.driver.freed.append(cast("int", self.number))
 
     def __len__(self) -> int:
@@ -248,12 +248,12 @@ class PartedBag:
 
 
 class PartedCounters:
-    """Cn or Cr: numbers beside the facts of primaries."""
+    """Cn or Cr: numbers stored with the facts of the primaries."""
 
     def __init__(self, driver: Driver, name: str) -> None:
         self._driver, self._name = driver, name
         self._remembers = False
-        self._counted = 0  # as much as all numbers together may be
+        self._counted = 0  # an upper bound of the sum of all numbers
 
     @property
     def remembers(self) -> bool:
@@ -275,7 +275,7 @@ class PartedCounters:
         self._driver.do("clear_undo", self._name)
 
     def is_mended(self) -> None:
-        """The shards record nothing any more."""
+        """Note that the shards no longer record changes."""
         self._remembers = False
 
     def add(self, facts: Bag | Facts) -> None:
@@ -292,7 +292,7 @@ class PartedCounters:
             return
         self._driver.do("count", self._name, what, step)
         self._counted += len(facts) if isinstance(facts, PartedBag) else 1
-        if self._counted > _MOST:  # a number may be too large, which must be known before anything is built on it
+        if self._counted > _MOST:  # a number may overflow: find out before anything depends on it
             self._driver.flush()
 
     def forget(self, predicates: Iterable[str]) -> None:
@@ -300,12 +300,12 @@ class PartedCounters:
         self._driver.do("forget", self._name, tuple(predicates))
 
     def zero(self, facts: Facts) -> HeldFacts:
-        """Those of some facts whose number is 0."""
+        """The facts whose number is 0."""
         return self._driver.zero(self._name, own(facts, self._driver).tree)
 
 
 def own(facts: object, driver: Driver) -> PartedFacts:
-    """A set of this backend; another backend's cannot be combined with it."""
+    """A set of this backend; raises for another backend's, which cannot be combined with it."""
     if not isinstance(facts, PartedFacts) or facts.driver is not driver:
         raise TypeError("fact sets of two backends cannot be combined")
     return facts

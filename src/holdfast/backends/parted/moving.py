@@ -1,4 +1,4 @@
-"""Facts of one relation on their way to other shards, with what is beside them: between updates only."""
+"""Moves facts of one relation to other shards, with their counters and ranks; between updates only."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 
 class Moving:
-    """What one shard sends and receives of a relation that spreads the facts of more hubs.
+    """The facts that one shard sends and receives when a relation spreads the facts of more hubs.
 
-    Rows stay in the table; what makes them facts is set when all shards have received theirs, without new memory.
+    Rows stay in the table.  Their status is set once all shards have received their rows, without allocating memory.
     """
 
     def __init__(self, shard: Shard, name: str, column: int, hubs: Hubs) -> None:
@@ -34,13 +34,13 @@ class Moving:
         self._came: list[tuple[Ids, NDArray[np.int32]]] = []
 
     def receive(self, rows: Rows) -> None:
-        """Facts that belong here now."""
+        """Enter facts that now belong to this shard."""
         ids = self._table.intern(np.ascontiguousarray(rows[:, : self._table.arity]))
         self._shard.ranking.numbers(self._name, ids, has_some=bool(rows[:, -2:].any()))
         self._came.append((ids, rows[:, self._table.arity :].astype(np.int32)))
 
     def finish(self) -> None:
-        """The facts are here now, and no longer where they were."""
+        """Make the received facts valid, and remove those that were sent."""
         table, shard, gone = self._table, self._shard, self._gone
         table.status[gone] = 0
         table.nonrecursive[gone] = 0

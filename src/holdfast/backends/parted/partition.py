@@ -1,4 +1,4 @@
-"""Where facts live among shards, and what has to move when a plan runs: plain data and pure functions.
+"""The distribution of facts over shards, and what has to move when a plan runs: plain data and pure functions.
 
 A relation has a *primary* table: a fact is on the shard that its value in one column hashes to.  A join that probes by
 another column reads a *copy*, the same facts placed by that column.  A plan is cut into *segments* where bindings have
@@ -24,13 +24,13 @@ Carried: TypeAlias = tuple[Var, ...]
 """The variables that a binding carries, in order."""
 
 Hubs: TypeAlias = NDArray[np.int64]
-"""Some values, ascending."""
+"""Values in ascending order."""
 
 ON_ONE: Final = -1
-"""In place of a column: all facts are on shard 0."""
+"""Instead of a column: all facts are on shard 0."""
 NO_HUBS: Final[Hubs] = np.empty(0, np.int64)
 BINDINGS: Final = "#"
-"""In place of a predicate: what a segment emits are bindings for the next one."""
+"""Instead of a predicate: the segment emits bindings for the next one."""
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 _HIGH = np.uint64(32)
 
@@ -39,7 +39,7 @@ _HIGH = np.uint64(32)
 
 
 def owners(values: NDArray[np.int64], parts: int) -> NDArray[np.uint64]:
-    """The shard of each value; the same for all relations and columns, so that equal values meet."""
+    """The shard of each value; the same for all relations and columns, so that equal values are on one shard."""
     mixed = values.astype(np.uint64) * _MULTIPLIER
     return (mixed >> _HIGH) % np.uint64(parts)
 
@@ -50,12 +50,12 @@ def owner(value: int, parts: int) -> int:
 
 
 def among(values: NDArray[np.int64], hubs: Hubs) -> NDArray[np.bool_]:
-    """Of each value, whether it is a hub."""
+    """Whether each value is a hub."""
     return np.isin(values, hubs) if len(hubs) else np.zeros(len(values), np.bool_)
 
 
 def row_hashes(rows: Rows) -> NDArray[np.int64]:
-    """A number for each row that all its values decide."""
+    """A hash of each row over all its values."""
     mixed = np.zeros(len(rows), np.uint64)
     for column in range(rows.shape[1]):
         mixed = (mixed ^ rows[:, column].astype(np.uint64)) * _MULTIPLIER
@@ -64,7 +64,7 @@ def row_hashes(rows: Rows) -> NDArray[np.int64]:
 
 
 def routed(rows: Rows, column: int, parts: int, hubs: Hubs = NO_HUBS, fact: slice = slice(None)) -> list[Rows]:
-    """Copies of some rows by the shard that they belong to; `fact` are the columns that spread those with hubs."""
+    """Copies of rows by the shard that they belong to; rows with hubs are spread by the columns in `fact`."""
     if column == ON_ONE or parts == 1:
         return [rows.copy(), *([rows[:0]] * (parts - 1))]
     places = owners(rows[:, column], parts).astype(np.uint16)
@@ -82,10 +82,10 @@ def routed(rows: Rows, column: int, parts: int, hubs: Hubs = NO_HUBS, fact: slic
 
 @dataclass(frozen=True)
 class Copy:
-    """A table with the facts of a relation once more, to be probed by other columns than the primary.
+    """A table that holds the facts of a relation again, to be probed by other columns than the primary.
 
-    Its facts are placed by a column ("column"), the same without regard to hubs ("whole"), all on each shard
-    ("all"), or those with a hub in a column on each shard ("hubs").
+    It holds the facts placed by a column ("column"), the same without regard to hubs ("whole"), all facts on each shard
+    ("all"), or the facts with a hub in a column on each shard ("hubs").
     """
 
     predicate: str
@@ -94,7 +94,7 @@ class Copy:
 
     @property
     def name(self) -> str:
-        """Of the table; no relation has such a name."""
+        """The name of the table; no relation has such a name."""
         return f"{self.predicate}@{'*' if self.kind == 'all' else self.column}{_SUFFIXES[self.kind]}"
 
     def dealt(self, rows: Rows, parts: int, hubs: Hubs, fact: slice = slice(None)) -> list[Rows]:
@@ -112,16 +112,16 @@ _SUFFIXES = {"column": "", "whole": "=", "hubs": "+", "all": ""}
 
 @dataclass(frozen=True)
 class Route:
-    """Where the rows go that a segment emits: nowhere ("here"), by a column, to one shard, or to all.
+    """The destination of the rows that a segment emits: none ("here"), by a column, one shard, or all shards.
 
-    By a column, facts with hubs go where their table has them.  Bindings with hubs go to all shards ("to hubs"), or
-    stay ("past hubs"), and others go by the column.
+    By a column, facts with hubs go where their table has them.  Bindings with hubs go to all shards ("to hubs") or stay
+    ("past hubs"); others go by the column.
     """
 
     kind: str
-    number: int = 0  # of the column or of the shard
-    table: str = ""  # of the facts that go by a column
-    fact: tuple[int, int] = (0, 0)  # their columns
+    number: int = 0  # the number of the column or of the shard
+    table: str = ""  # the table of facts that go by a column
+    fact: tuple[int, int] = (0, 0)  # the columns of the fact within the row
 
 
 HERE: Final = Route("here")
@@ -129,13 +129,13 @@ HERE: Final = Route("here")
 
 @dataclass(frozen=True)
 class Segment:
-    """A run of steps between two exchanges, as a plan of its own that begins with bindings."""
+    """The steps between two exchanges, as a plan of its own that begins with bindings."""
 
-    before: Carried  # what these bindings carry
+    before: Carried  # the variables that these bindings carry
     plan: Plan
     routes: tuple[Route, ...]  # one for each output
-    of_hubs: Plan | None = None  # instead of the plan, for bindings with hubs
-    hub_column: int = 0  # of these bindings
+    of_hubs: Plan | None = None  # replaces the plan for bindings with hubs
+    hub_column: int = 0  # the column of these bindings that may hold a hub
 
     @property
     def moves(self) -> bool:
@@ -145,11 +145,11 @@ class Segment:
 
 @dataclass(frozen=True, eq=False)
 class PartedPlan:
-    """A plan for shards.  Equal only to itself, as a plan is."""
+    """A plan for shards.  Compares by identity, as a plan does."""
 
     plan: Plan
     segments: tuple[Segment, ...]
-    is_everywhere: bool  # it starts from facts; otherwise shard 0 has the one binding that it starts from
+    is_everywhere: bool  # it starts from facts; otherwise from a single binding on shard 0
     reads: frozenset[tuple[Read, Copy]]  # the copies that it reads
 
     @property
@@ -162,25 +162,25 @@ class PartedPlan:
 class PartedAggregate:
     """An aggregate for shards: each group is on one shard."""
 
-    plan: AggregatePlan  # of the table that it reads
+    plan: AggregatePlan  # for the table that it reads
     route: Route
     reads: frozenset[tuple[Read, Copy]]
 
 
 @dataclass(frozen=True)
 class Hop:
-    """Where one fact of an instance is looked up: the instance goes there."""
+    """The lookup of one fact of an instance: the instance moves to the fact's shard."""
 
     predicate: str
-    columns: slice  # of the instance's row
+    columns: slice  # the fact's columns within the instance's row
     route: Route
 
 
 @dataclass(frozen=True, eq=False)
 class RankedPlan:
-    """A plan whose instances are rows, the head and then facts of the body side by side.
+    """A plan whose instances are rows: the head followed by facts of the body.
 
-    An instance goes from the primary of one of its facts to the next; to that of the head last.
+    An instance visits the primaries of its facts one after the other, that of the head last.
     """
 
     parted: PartedPlan

@@ -1,4 +1,4 @@
-"""Where the facts of each relation are."""
+"""Places the facts of each relation on shards."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from holdfast.plans.model import AggregatePlan, AnyPlan, Plan, Read
 from holdfast.program.model import AggregateRule, Const, Relation
 
 SMALL = 10_000
-"""Facts that are copied to all shards instead of moving bindings to them."""
+"""A relation with fewer facts is copied to all shards, so that bindings need not move to it."""
 
 
 class Placement:
-    """The columns that relations are placed by."""
+    """The columns by which relations are placed."""
 
     def __init__(
         self,
@@ -38,17 +38,17 @@ class Placement:
         size: Callable[[str], float] = lambda _: inf,
         hub_facts: Callable[[str, int], float] = lambda *_: inf,
     ) -> None:
-        """`size` says how many facts a relation has, and `hub_facts` how many of them have a hub in a column."""
+        """`size` returns how many facts a relation has, and `hub_facts` how many of them have a hub in a column."""
         self.parts, self._encode, self._size, self._hub_facts = parts, encode, size, hub_facts
         self.primary: dict[str, int] = {}
         self.copies: dict[str, dict[str, Copy]] = {}  # by relation and table
-        self.wanted: Mapping[str, int] = {}  # by `primaries`, for relations that come
-        self.joined: Mapping[str, AbstractSet[int]] = {}  # the columns whose values joins may meet
+        self.wanted: Mapping[str, int] = {}  # from `primaries`, for relations to be added
+        self.joined: Mapping[str, AbstractSet[int]] = {}  # the columns whose values joins may use
         self.hubs: Hubs = NO_HUBS
-        self.spread: dict[str, Hubs] = {}  # by table: those of the hubs that it spreads
+        self.spread: dict[str, Hubs] = {}  # by table: the hubs whose facts it spreads
         self.small: float = SMALL
-        self.outgrown: set[str] = set()  # copies on all shards that plans should not read any more
-        self.stale: set[str] = set()  # those that no plan reads
+        self.outgrown: set[str] = set()  # copies on all shards that plans should no longer read
+        self.stale: set[str] = set()  # copies that no plan reads
 
     def add(self, relation: Relation) -> None:
         """Place one more relation."""
@@ -57,19 +57,19 @@ class Placement:
         self.spread[relation.name] = self.hubs
 
     def drop(self, name: str) -> None:
-        """A relation is gone."""
+        """Forget a dropped relation."""
         self.primary.pop(name, None)
         for table in (name, *self.copies.pop(name, ())):
             self.drop_table(table)
 
     def drop_copies(self) -> None:
-        """All copies are gone."""
+        """Forget all copies."""
         for table in [table for copies in self.copies.values() for table in copies]:
             self.drop_table(table)
         self.copies.clear()
 
     def drop_table(self, table: str) -> None:
-        """A table is gone."""
+        """Forget a dropped table."""
         self.spread.pop(table, None)
         self.outgrown.discard(table)
         self.stale.discard(table)
@@ -84,26 +84,26 @@ class Placement:
         return [table for table in found if self._is_kept(table)]
 
     def _is_kept(self, table: str) -> bool:
-        """Whether a copy, if it exists, has what changes brought."""
+        """Whether a copy is kept up to date, if it exists."""
         return table not in self.stale and table not in self.outgrown
 
     def grown(self, predicate: str, size: float) -> None:
-        """A relation has so many facts; they are too many for a copy on all shards if that has become much larger."""
+        """Note a relation's number of facts; a copy of it on all shards that has become much too large is given up."""
         for name, copy in self.copies.get(predicate, {}).items():
             if copy.kind == "all":
                 self.table_grown(name, size)
 
     def table_grown(self, table: str, size: float) -> None:
-        """A copy on all shards has so many facts."""
+        """Note the number of facts in a copy on all shards."""
         if size > 2 * self.small:
             self.outgrown.add(table)
 
     def is_small(self, predicate: str) -> bool:
-        """Whether all shards should have all facts of a relation."""
+        """Whether a relation is small enough for every shard to hold all its facts."""
         return self._is_kept(Copy(predicate, "all").name) and self._size(predicate) < self.small
 
     def has_small_hubs(self, predicate: str, column: int) -> bool:
-        """Whether all shards should have all facts of a relation with a hub in a column."""
+        """Whether a relation's facts with a hub in a column are few enough for every shard to hold them all."""
         is_kept = self._is_kept(Copy(predicate, "hubs", column).name)
         return is_kept and self._hub_facts(predicate, column) < self.small
 
@@ -116,7 +116,7 @@ class Placement:
         return Cutter(self, plan).parted()
 
     def ranked(self, plan: Plan) -> RankedPlan:
-        """A plan for shards that emits the head and then facts of the body."""
+        """A plan for shards that emits the head followed by facts of the body."""
         if self.parts == 1:
             whole = self.parted(plan)
             assert isinstance(whole, PartedPlan)
@@ -138,35 +138,35 @@ class Placement:
         return there[0] if there else rule.group[0] if rule.group else ON_ONE
 
     def columns(self, predicate: str) -> list[int]:
-        """The columns by which a relation is placed: that of its primary, then those of its copies."""
+        """The columns by which a relation is placed: its primary's, then those of its copies."""
         copies = (copy.column for copy in self.copies.get(predicate, {}).values() if copy.kind == "column")
         return [self.primary[predicate], *sorted(copies)]
 
     def whole(self, predicate: str, column: int) -> str | Copy:
-        """A table that has all facts with the same value in a column on one shard: the primary, or a copy."""
+        """A table that has all facts with the same value in a column on one shard: the primary or a copy."""
         name = self.table(predicate, column)
         if not len(self.spreads(name)):
             return name if name == predicate else Copy(predicate, "column", column)
         return Copy(predicate, "whole", column)
 
     def spreads(self, table: str) -> Hubs:
-        """The hubs whose facts a table spreads; all of them if it is yet to come."""
+        """The hubs whose facts a table spreads; all hubs for a table that does not exist yet."""
         return self.spread.get(table, self.hubs)
 
     def to_primary(self, predicate: str, arity: int, *, is_there: bool) -> Route:
-        """The way of heads; `is_there` says whether those without a hub are on their shard."""
+        """The route of heads; `is_there` says whether heads without a hub are on their shard already."""
         column = self.primary[predicate]
         if is_there and not len(self.spreads(predicate)):
             return HERE
         return Route("one", 0) if column == ON_ONE else Route("column", column, predicate, (0, arity))
 
     def code(self, constant: Const) -> int:
-        """A constant as facts have it."""
+        """The code of a constant."""
         return self._encode(constant)
 
 
 def _in_head(rule: AggregateRule, column: int) -> int:
-    """The head's column that holds a column of the group; -1 if it is not one."""
+    """The head's column that holds a column of the group; -1 if there is no such column."""
     value = rule.place % (len(rule.group) + 1)
     heads = [place for place in range(len(rule.group) + 1) if place != value]
     return heads[rule.group.index(column)] if column in rule.group else ON_ONE

@@ -1,4 +1,4 @@
-"""The choice of the column that each relation is placed by."""
+"""Chooses the column by which each relation is placed."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from collections.abc import Iterator
 
 from holdfast.program.model import Atom, Negated, Program, Rule, Var
 
-_RECURSIVE = 4  # times as often as others is a recursive rule evaluated, about
+_RECURSIVE = 4  # how many times as often a recursive rule is evaluated, roughly
 
 
 def primaries(program: Program) -> dict[str, int]:
-    """For each relation the column that joins and groups ask for most."""
+    """For each relation the column that joins and groups use most."""
     votes: dict[str, Counter[int]] = {}
     for predicate, column, weight in _votes(program):
         votes.setdefault(predicate, Counter())[column] += weight
     found = {name: max(sorted(counted), key=counted.__getitem__) for name, counted in votes.items()}
-    for _ in range(3):  # a relation that nothing joins is placed where a rule that derives it is evaluated
+    for _ in range(3):  # place a relation that nothing joins where a rule that derives it is evaluated
         for rule in program.rules:
             if rule.predicate not in votes and len(rule.arguments) > 1:
                 _place_with_body(rule, found)
@@ -24,7 +24,7 @@ def primaries(program: Program) -> dict[str, int]:
 
 
 def joined_columns(program: Program) -> dict[str, set[int]]:
-    """For each relation the columns whose values a join or a group may meet, there or in a head that they get to."""
+    """For each relation the columns whose values reach a join or a group, directly or through heads."""
     found: dict[str, set[int]] = {}
     for predicate, column, _ in _votes(program):
         found.setdefault(predicate, set()).add(column)

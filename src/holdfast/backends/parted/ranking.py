@@ -1,4 +1,4 @@
-"""Ranks and Cw on shards: each fact has them on its primary, so an instance visits the primaries of its facts."""
+"""Ranks and Cw on shards: a fact's primary holds them, so an instance visits the primaries of its facts."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ class PartedRanking:
         self.rounds = 0
 
     def rank_anew(self, predicates: Iterable[str]) -> None:
-        """A hyper-node is about to be evaluated from scratch: its Cw is 0, and none of its rules is deferred."""
+        """Prepare to evaluate a hyper-node from scratch: Cw is 0, and none of its rules is deferred."""
         self._driver.do("rank_anew", tuple(predicates))
 
     def enter(self, facts: Facts) -> None:
-        """Facts that enter in one round get the next rank, and Cw := Cr."""
+        """Give the next rank to facts that enter in one round, and set Cw := Cr."""
         self.rounds += 1
         self._driver.do("enter", own(facts, self._driver).tree, self.rounds)
 
     def defer_rule(self, rule: Rule, first: int, last: int) -> None:
-        """A rule saw the facts of some ranks together, when those of the last one had entered."""
+        """Note that a rule saw the facts of several ranks together, when those of the last one had entered."""
         self._driver.do("defer_rule", rule, first, last)
 
     def apply_ranked(self, plans: Iterable[Plan], sources: Mapping[Read, Facts]) -> tuple[PartedBag, PartedBag]:
@@ -54,12 +54,12 @@ class PartedRanking:
         return PartedBag(self._driver, numbers[0], sum(found)), PartedBag(self._driver, numbers[1], sum(founded))
 
     def restart(self) -> None:
-        """No rank is believed any more: the next one is 1."""
+        """Invalidate all ranks: the next one is 1."""
         self.rounds = 0
         self._driver.do("restart_ranks")
 
     def ranks(self, predicate: str) -> tuple[Codes, list[int], list[int]]:
-        """The rows of I of one predicate, and for each of them its rank and Cw."""
+        """The rows of I of one predicate, with the rank and Cw of each."""
         rows, ranks, founded = zip(*self._driver.ask("ranks", predicate), strict=True)
         return np.concatenate(rows), [*chain(*ranks)], [*chain(*founded)]
 

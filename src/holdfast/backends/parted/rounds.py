@@ -40,15 +40,15 @@ from holdfast.values.dictionary import Dictionary
 if TYPE_CHECKING:
     from holdfast.backends.parted.shard import Shard
 
-_SAMPLE = 1_024  # heads that show whether many are alike
-_ALIKE = 0.5  # distinct ones of all; with more it does not pay to look for those that are alike
+_SAMPLE = 1_024  # heads in the sample that shows whether many are equal
+_ALIKE = 0.5  # share of distinct heads; above it, summing equal heads does not pay
 _MOST = 2**31 - 1
-AT_ONCE = 1 << 16  # rows that wait to be sent; with more they are sent before others are made
+AT_ONCE = 1 << 16  # outgoing rows; when more wait, they are sent before others are computed
 
 
 @dataclass
 class Traffic:
-    """What a shard has done: instances of rules, what it sent to others, and how many rows waited at most for that."""
+    """Work of a shard: rule instances, rows and bytes sent to others, and the most rows that waited to be sent."""
 
     instances: int = 0
     rows: int = 0
@@ -57,11 +57,11 @@ class Traffic:
 
 
 Emitted: TypeAlias = str | tuple[int, int]
-"""What rows are: heads of a predicate, or bindings for a plan, by its number, and one of its phases."""
+"""The kind of rows: heads of a predicate, or bindings for a plan (by number) and one of its phases."""
 
 
 class SegmentRun(CompiledPlan):
-    """A segment over the tables of a shard.  What it emits goes elsewhere, so it is not tallied by row id."""
+    """A segment over the tables of a shard.  Its output goes to other shards, so it is not tallied by row id."""
 
     def __init__(
         self, segment: Segment, tables: Any, dictionary: Dictionary, watch: Watch, *, of_hubs: bool = False
@@ -78,12 +78,12 @@ class SegmentRun(CompiledPlan):
 
     @contextmanager
     def limited(self, quota: Ids) -> Iterator[None]:
-        """Its variant for hubs has the same quota."""
+        """Limits the variant for hubs by the same quota."""
         with super().limited(quota), self.of_hubs.limited(quota) if self.of_hubs else nullcontext():
             yield
 
     def continued_with(self, views: ReadViews, bindings: Rows, hubs: Hubs) -> Iterator[list[Rows]]:
-        """What it makes of bindings that came; those with hubs may read another table."""
+        """Runs the segment on received bindings; those with hubs may read another table."""
         if self.of_hubs is None:
             yield from self.continued(views, bindings)
             return
@@ -94,7 +94,7 @@ class SegmentRun(CompiledPlan):
 
 
 class HeadSums:
-    """Heads that leave this shard, each once, and how often it was emitted."""
+    """The heads that leave this shard, each once with the number of its occurrences."""
 
     def __init__(self, arity: int) -> None:
         self._arity = arity
@@ -105,14 +105,14 @@ class HeadSums:
         self._times: NDArray[np.int64] = np.zeros(0, np.int64)
 
     def add(self, rows: Rows) -> None:
-        """More of them."""
+        """Add heads."""
         ids = self._table.intern(np.ascontiguousarray(rows))
         if self._table.size > len(self._times):
             self._times = padded(self._times, 2 * self._table.size)
         self._times[: self._table.size] += np.bincount(ids, minlength=self._table.size)
 
     def taken(self) -> Iterator[Rows]:
-        """All of them, with a column that says how often; a number is at most as large as a counter."""
+        """Removes and yields all heads, with a last column for the occurrences; a number fits into a counter."""
         rows, times = self._table.rows[: self._table.size], self._times[: self._table.size]
         self._empty()
         while len(rows):
@@ -121,7 +121,7 @@ class HeadSums:
 
 
 def distinct_share(rows: Rows) -> float:
-    """The part of some heads that are distinct, by the first of them."""
+    """The share of distinct heads, estimated from the first of them."""
     sample = Table("sample", rows.shape[1])
     sample.intern(np.ascontiguousarray(rows[:_SAMPLE]))
     return sample.size / min(len(rows), _SAMPLE)
@@ -137,8 +137,8 @@ class Round:
         self._moving: list[tuple[PartedPlan, list[SegmentRun]]] = []
         self._heads = defaultdict[str, HeadBuffer](HeadBuffer)
         self._boxes: list[list[tuple[Emitted, Rows]]] = [[] for _ in range(shard.parts)]
-        self._waiting = 0  # rows in the boxes
-        self._sums: dict[tuple[str, Route], HeadSums | None] = {}  # None: its heads are hardly ever alike
+        self._waiting = 0  # number of rows in the boxes
+        self._sums: dict[tuple[str, Route], HeadSums | None] = {}  # None: its heads are hardly ever equal
         self._bindings = defaultdict[tuple[int, int], list[Rows]](list)  # by plan and phase
 
     def bag(self, plans: Sequence[PartedPlan | PartedAggregate]) -> MemoryBag:
@@ -160,8 +160,8 @@ class Round:
         )
 
     def _run(self) -> None:
-        """All phases.  Whether rows are exchanged after one depends on the plans alone, never on what is found here."""
-        for aggregated in self._aggregates:  # before rows are marked for the views
+        """Run all phases.  Only the plans decide whether rows are exchanged after a phase, never a shard's data."""
+        for aggregated in self._aggregates:  # before the views mark rows
             rows = self.shard.aggregated(aggregated, self._sources)
             self._emit(aggregated.plan.rule.predicate, rows, aggregated.route)
         if any(aggregated.route != HERE for aggregated in self._aggregates):
@@ -176,8 +176,11 @@ class Round:
                     self.shard.traffic.instances += int(weights.sum()) if len(weights) else len(ids)
 
     def _run_from(self, phase: int, views: ReadViews) -> None:
-        """A phase and all later ones.  When many rows wait they are sent, and later phases run, before more are made:
-        memory does not grow with the number of instances.  All shards go on as long as one of them has more."""
+        """Run a phase and all later ones.
+
+        When many rows wait, they are sent and later phases run before more are computed, so memory does not grow with
+        the number of instances.  All shards go on as long as one of them has more.
+        """
         numbers = range(len(self._moving))
         moves, is_last = any(self._moves(n, phase) for n in numbers), phase + 1 == max(map(self._phases, numbers))
         making, has_more = self._batches(phase, views), True
@@ -188,14 +191,14 @@ class Round:
                 self._run_from(phase + 1, views)
 
     def _batches(self, phase: int, views: ReadViews) -> Iterator[None]:
-        """Emits what a phase makes, a batch each time."""
+        """Runs a phase and emits its output; yields after each batch."""
         for number, (parted, _) in enumerate(self._moving):
             if phase < self._phases(number):
                 with naming_the_rule(parted.plan.rule):
                     yield from self._run_phase(number, phase, views)
 
     def _phases(self, number: int) -> int:
-        """Of one of the plans that move something."""
+        """The number of phases of a plan that moves rows."""
         return len(self._moving[number][0].segments)
 
     def _moves(self, number: int, phase: int) -> bool:
@@ -204,7 +207,7 @@ class Round:
         return phase < len(segments) and segments[phase].moves
 
     def _can_start(self, parted: PartedPlan) -> bool:
-        """Whether there is something here to start from; that of a set of rows costs nothing to see."""
+        """Whether this shard has anything to start from; only checked for a set of rows, where it costs nothing."""
         steps = parted.segments[0].plan.steps
         if not parted.is_everywhere:
             return self.shard.number == 0
@@ -232,7 +235,7 @@ class Round:
         return piece.continued_with(views, np.concatenate(came), self.shard.hubs) if came is not None else ()
 
     def _emit(self, what: Emitted, rows: Rows, route: Route) -> None:
-        """Heads of a predicate, or bindings for the next phase of a plan."""
+        """Emit heads of a predicate, or bindings for the next phase of a plan."""
         if not len(rows):
             return
         if not isinstance(what, str):
@@ -243,7 +246,7 @@ class Round:
             self._sum_or_send(what, rows, route)
 
     def _sum_or_send(self, predicate: str, rows: Rows, route: Route) -> None:
-        """Heads that are alike go as one, with a number; where they are, which some of them show."""
+        """Send equal heads once with a number, if a sample shows that many are equal; otherwise send each."""
         place = predicate, route
         if place not in self._sums and len(rows) >= _SAMPLE:
             self._sums[place] = HeadSums(rows.shape[1]) if distinct_share(rows) < _ALIKE else None
@@ -272,7 +275,7 @@ class Round:
                 self._send(what, rows[is_hub], Route("all") if route.kind == "to hubs" else HERE)
 
     def _put(self, what: Emitted, parts: Sequence[Rows]) -> None:
-        """Rows for each shard."""
+        """Queue rows for each shard."""
         traffic = self.shard.traffic
         for part, (box, rows) in enumerate(zip(self._boxes, parts, strict=True)):
             if len(rows):
@@ -284,7 +287,7 @@ class Round:
         traffic.most_waiting = max(traffic.most_waiting, self._waiting)
 
     def _receive(self, what: Emitted, rows: Rows) -> None:
-        """Bindings, or heads with a last column that says how often."""
+        """Enter bindings, or heads with a last column for the number of occurrences."""
         if not len(rows):
             return
         if not isinstance(what, str):
@@ -301,7 +304,7 @@ class Round:
         return ids
 
     def _exchange(self, is_done: bool) -> bool:
-        """Send what waits; gives whether a shard has more to send."""
+        """Send the waiting rows; returns whether a shard has more to send."""
         for (predicate, route), sums in self._sums.items() if is_done else ():
             if sums is not None:
                 for rows in sums.taken():
@@ -315,7 +318,7 @@ class Round:
 
 
 class RankedRound(Round):
-    """One call of `apply_ranked` on one shard: segments as of any plan, then a hop for each fact of an instance."""
+    """One call of `apply_ranked` on one shard: segments as in any plan, then a hop for each fact of an instance."""
 
     def __init__(self, shard: Shard, sources: Mapping[Read, FactSet]) -> None:
         super().__init__(shard, sources)
@@ -323,7 +326,7 @@ class RankedRound(Round):
         self._hops: list[tuple[Hop, ...]] = []
 
     def bags(self, plans: Sequence[RankedPlan]) -> tuple[MemoryBag, MemoryBag]:
-        """The heads that belong to this shard: of all instances, and of the founded ones."""
+        """The heads of all instances and of the founded ones that belong to this shard."""
         self._moving = [(ranked.parted, self.shard.pieces(ranked.parted)) for ranked in plans]
         self._hops = [ranked.hops for ranked in plans]
         self._run()
@@ -333,7 +336,7 @@ class RankedRound(Round):
         return super()._phases(number) + len(self._hops[number])
 
     def _moves(self, number: int, phase: int) -> bool:
-        later = phase + 1 - super()._phases(number)  # the hop after this phase; the last segment leads to the first
+        later = phase + 1 - super()._phases(number)  # the hop after this phase; the last segment leads to the first hop
         return super()._moves(number, phase) or (0 < later < len(self._hops[number]) and self._route(number, later))
 
     def _route(self, number: int, hop: int) -> bool:
@@ -349,13 +352,13 @@ class RankedRound(Round):
             return
         piece = pieces[phase]
         for [rows] in self._instances(number, parted, piece, phase, views):
-            is_last = place == -1  # then the rows are instances, with a column for the highest rank
+            is_last = place == -1  # from here on the rows are instances, with a column for the highest rank
             some = np.hstack([rows, np.zeros((len(rows), 1), np.int64)]) if is_last else rows
             self._emit((number, phase + 1), some, piece.routes[0])
             yield
 
     def _visit(self, number: int, place: int, instances: Rows) -> None:
-        """Look a fact of each instance up."""
+        """Look up a fact of each instance."""
         hops = self._hops[number]
         hop, ranking = hops[place], self.shard.ranking
         facts = np.ascontiguousarray(instances[:, hop.columns])

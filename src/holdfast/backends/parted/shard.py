@@ -328,6 +328,10 @@ class Shard(MemoryBackend):
         self._held.clear()
         self.reclaim()
 
+    def do_traffic(self) -> Traffic:
+        """What this shard has done since it was made."""
+        return self.traffic
+
     def do_nbytes(self) -> int:
         """The memory that facts, counters and indexes take."""
         return self.nbytes

@@ -1,4 +1,4 @@
-"""What the planner may know of facts that are on shards."""
+"""The planner's statistics of facts on shards."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from holdfast.backends.memory.statistics import TableStatistics
 from holdfast.backends.parted.driver import Driver
 from holdfast.backends.parted.placement import Placement
 
-_GROWN = 4  # times as many facts; then the shards are asked again
+_GROWN = 4  # growth factor; then the shards are asked again
 
 
 class PartedStatistics:
-    """FactCounts of I, and how many facts share a key, as the shards estimate it."""
+    """The sizes of I, and how many facts share a key, as the shards estimate it."""
 
     many = TableStatistics.many
 
@@ -19,15 +19,15 @@ class PartedStatistics:
         self._keys: dict[tuple[str, tuple[int, ...]], tuple[float, float]] = {}  # the size then, and keys per fact
 
     def forget(self, predicate: str) -> None:
-        """A relation is gone."""
+        """Forget a dropped relation."""
         self._keys = {place: known for place, known in self._keys.items() if place[0] != predicate}
 
     def clear(self) -> None:
-        """Nothing is known."""
+        """Forget all estimates."""
         self._keys.clear()
 
     def size(self, predicate: str) -> float:
-        """How many facts of I there are; those of changes that wait are not counted."""
+        """The number of facts in I, without queued changes."""
         return float(self._driver.sizes_before_queue("materialisation").get(predicate, 0))
 
     def smallest(self, predicate: str, column: int) -> float:
@@ -35,7 +35,7 @@ class PartedStatistics:
         return float(min(self._driver.ask("smallest", predicate, column)))
 
     def fanout(self, predicate: str, columns: tuple[int, ...], arity: int) -> float:
-        """How many facts share their values in some columns, on average; at most 1 when these are all columns."""
+        """The average number of facts that share their values in these columns; at most 1 for all columns."""
         if self._placement.parts == 1:
             return float(self._driver.ask("fanout", predicate, columns)[0])
         size = self.size(predicate)
@@ -49,7 +49,7 @@ class PartedStatistics:
         return min(1.0, size / rows)
 
     def unindexed(self, predicate: str, columns: tuple[int, ...]) -> float:
-        """On several shards as if all indexes were there: each makes its own, side by side."""
+        """On several shards 0, as if all indexes existed: the shards build them in parallel."""
         return float(self._driver.ask("unindexed", predicate, columns)[0]) if self._placement.parts == 1 else 0.0
 
     def _number_of_keys(self, predicate: str, columns: tuple[int, ...], size: float) -> float:

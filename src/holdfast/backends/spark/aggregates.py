@@ -1,5 +1,8 @@
-"""Aggregates on Spark: counts, and extremes of numbers and symbols, in its own words; the rest by the memory backend's
-code over whole groups, so that sums of floats are added in the same order."""
+"""Aggregates on Spark.
+
+Counts, and extremes of numbers and symbols, are Spark's own.  The others run the memory backend's code over whole
+groups, so that sums of floats are added in the same order.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,7 @@ def aggregated(
     facts: Frame,
     changed: Frame | None,
 ) -> Frame:
-    """A query with one row for each group; with `changed`, for each group that one of those facts belongs to."""
+    """A query with one row for each group; with `changed`, only for the groups that one of those facts belongs to."""
     if changed is not None:
         facts = _touched(rule, facts, changed)
     group = [f"c{column}" for column in rule.group]
@@ -64,7 +67,7 @@ def _touched(rule: AggregateRule, facts: Frame, changed: Frame) -> Frame:
 def _by_group(
     rule: AggregateRule, number: int, types: Sequence[Type], places: tuple[list[int], int], head: Sequence[Type]
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """For the executors: the aggregates of one partition, in which every group is whole."""
+    """Runs on the executors: the aggregates of one partition, which has every group as a whole."""
     group, target = places
     renumbered = AggregateRule(
         rule.name, rule.predicate, rule.source, tuple(group), rule.function, target, place=rule.place

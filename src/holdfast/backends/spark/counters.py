@@ -18,17 +18,17 @@ _MOST = 2**31 - 1
 
 @dataclass(frozen=True, eq=False)
 class Many:
-    """Facts with the numbers of their occurrences, in column `k`; of `unknown` ones column `new` is true."""
+    """Facts with their numbers of occurrences in column `k`; column `new` is true for `unknown` facts."""
 
     frame: Frame
     facts: int
     instances: int
     unknown: int
-    mark: object  # names the kept set to which they are unknown
+    mark: object  # the kept set that does not have them
 
 
 class SparkBag:
-    """The heads of rule instances: of each fact how often it occurs, on the driver or in a frame."""
+    """The heads of rule instances, each with its number of occurrences, on the driver or in a frame."""
 
     def __init__(
         self,
@@ -40,7 +40,7 @@ class SparkBag:
         self.engine = engine
         self.few = few
         self.many = many or {}
-        self._rest = rest or {}  # of few: which of them a kept set lacks
+        self._rest = rest or {}  # for small bags: the facts that a kept set lacks
 
     def __len__(self) -> int:
         few = sum(sum(rows.values()) for rows in self.few.values())
@@ -73,7 +73,7 @@ class SparkCounters:
         self.engine = engine
         self.stored = stored
         self.place = place
-        self.remembers = False  # during an update, so that it can be rolled back
+        self.remembers = False  # recorded during an update, for rollback
         self._undo = undo  # of both counters: they share one base, so changes are undone in reverse order
 
     def add(self, facts: Bag | Facts) -> None:
@@ -85,7 +85,7 @@ class SparkCounters:
         self._move(facts, -1)
 
     def zero(self, facts: Facts) -> SparkFacts:
-        """Those of some facts whose number is 0."""
+        """The facts whose number is 0."""
         facts = own(facts).snapshot()
         return SparkFacts(self.engine, {p: self._zero(p, facts.form(p)) for p in facts.predicates()})
 
@@ -105,17 +105,17 @@ class SparkCounters:
                 stored.base = Frame(stored.space, query, [stored.base])
 
     def roll_back(self) -> None:
-        """Undo everything since `clear_undo`, of the other counter too."""
+        """Undo everything since `clear_undo`, in the other counter too."""
         for undo in reversed(self._undo):
             undo()
         self.clear_undo()
 
     def clear_undo(self) -> None:
-        """Changes before this are no longer rolled back."""
+        """Drop the record: earlier changes can no longer be rolled back."""
         self._undo.clear()
 
     def _restore(self, stored: Stored, base: Frame | None, numbers: Mapping[NativeRow, int], logs: list[Log]) -> None:
-        """Newer records do not know the old numbers: drop them; their rows will be looked up again."""
+        """Drop newer records, which do not know the old numbers; their rows will be looked up again."""
         stored.base = base
         stored.logs[self.place][:] = logs
         for row in [row for row in stored.records if row not in numbers]:

@@ -1,4 +1,4 @@
-"""Facts as the user's DataFrames: in and out."""
+"""Converts between facts and the user's DataFrames."""
 
 from __future__ import annotations
 
@@ -54,12 +54,12 @@ class SparkRows:
         return self._size
 
     def codes(self) -> Codes:
-        """The facts, brought here."""
+        """The facts, fetched to the driver."""
         table = self._frame.space.fetched(self._frame.query)
         return codes_of_table(table, self._relation, self._dictionary)
 
     def frame(self) -> DataFrame:
-        """The facts as the user's DataFrame; what it reads is Spark's to free from now on."""
+        """The facts as the user's DataFrame; from now on Spark frees what it reads."""
         _lend(self._frame)
         made = self._frame.dataframe()
         columns = [_shown(f"c{place}", column) for place, column in enumerate(self._relation.columns)]
@@ -112,7 +112,7 @@ def native_frame(space: Space, frame: DataFrame, relation: Relation) -> Frame:
 
 
 def checked_frame(frame: DataFrame, relation: Relation) -> DataFrame:
-    """A user's DataFrame with our columns; those of the user are found as those of Arrow tables are."""
+    """A user's DataFrame with our columns, matched in the same way as those of Arrow tables."""
     origin = f"facts for relation {relation.display}"
     if not relation.columns:
         return frame.select(F.lit(0).cast("bigint").alias("c0"))
@@ -130,7 +130,7 @@ def checked_frame(frame: DataFrame, relation: Relation) -> DataFrame:
 
 
 def _foreign(value: SparkColumn, kind: DataType, type: Type) -> SparkColumn | None:
-    """Booleans, decimals, dates and times as values of a column's type; None where they are nothing there."""
+    """Booleans, decimals, dates and times as values of a column's type; None where they have no such value."""
     number: SparkColumn
     match kind:
         case _ if type.in_dictionary and isinstance(kind, _FOREIGN):
@@ -155,7 +155,7 @@ def _foreign(value: SparkColumn, kind: DataType, type: Type) -> SparkColumn | No
 
 
 def _decimal_float(values: pa.Array) -> pa.Array:
-    """Decimals as floats, null where no float is written so."""
+    """Decimals as floats; null where no float is written like that."""
     return pa.array([None if v is None or not fits_float(v) else float(v) for v in values.to_pylist()], pa.float64())
 
 
@@ -166,13 +166,13 @@ def _foreign_text(type: Type, values: pa.Array) -> pa.Array:
 
 
 def _most_rows(frame: DataFrame) -> float:
-    """An upper bound of the rows, by Spark's estimate: a value takes about eight bytes."""
+    """An upper bound of the number of rows, by Spark's estimate: a value takes about eight bytes."""
     size = frame._jdf.queryExecution().optimizedPlan().stats().sizeInBytes()
     return float(str(size)) / (8 * len(frame.columns))
 
 
 def _checked(value: SparkColumn, kind: DataType, column: Column, name: str, relation: Relation) -> SparkColumn:
-    """A column's values as ours; a value that is missing or does not fit stops the job that meets it."""
+    """A column with values of our type; a missing or unsuitable value stops the job that reads it."""
     match column.type:
         case Type.NUMBER if isinstance(kind, _INTEGERS):
             converted = value.cast("bigint")

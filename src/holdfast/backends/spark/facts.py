@@ -1,9 +1,9 @@
-"""Sets of facts on Spark, held for each predicate in one of three forms.
+"""Sets of facts on Spark, in one of three forms for each predicate.
 
-`Local` facts are rows on the driver: few.  `Near` facts are those of E or I, without some rows and with some others:
-how `I \\ (D \\ A)` looks while D and A are small, whatever the size of I.  `Far` facts are a DataFrame: anything.
-Local and near forms are combined on the driver without a job, because of each local row it is known whether E and I
-have it (see `relations.py`).  A far form is computed when its size is needed, and becomes local if it is small.
+`Local` facts are a few rows on the driver.  `Near` facts are those of E or I, without some rows and with some others:
+`I \\ (D \\ A)` has this form while D and A are small, whatever the size of I.  `Far` facts are a DataFrame: anything.
+Local and near forms are combined on the driver without a job, because the driver knows for each local row whether E and
+I have it (see `relations.py`).  A far form is computed when its size is needed, and becomes local if it is small.
 """
 
 from __future__ import annotations
@@ -21,28 +21,28 @@ _NO_ROWS: NativeRows = frozenset()
 
 
 class Standing(Protocol):
-    """E or I, as a near form sees it."""
+    """E or I, as a near form refers to it."""
 
     def having(self, predicate: str, rows: Collection[NativeRow]) -> NativeRows:
-        """Those of some rows that it has."""
+        """The rows that are in the set."""
         ...
 
     def here(self, predicate: str) -> NativeRows | None:
-        """Its facts of a predicate, if the driver has them all."""
+        """The facts of a predicate, if the driver has them all."""
         ...
 
     def count(self, predicate: str) -> int:
-        """How many facts of a predicate it has."""
+        """The number of facts of a predicate."""
         ...
 
     def frame(self, predicate: str) -> Frame:
-        """Its facts of a predicate."""
+        """The facts of a predicate as a frame."""
         ...
 
 
 @dataclass(frozen=True, eq=False)
 class Local:
-    """Rows on the driver; what else may be known of them is explained at `Far`."""
+    """Rows on the driver; `Far` explains the other fields."""
 
     rows: NativeRows
     apart: frozenset[object] = frozenset()
@@ -51,7 +51,7 @@ class Local:
 
 @dataclass(frozen=True, eq=False)
 class Near:
-    """The facts of E or I without `less`, all of which it has, and with `more`, none of which it has."""
+    """The facts of E or I without `less`, all of which are in it, and with `more`, none of which are."""
 
     standing: Standing
     less: NativeRows = _NO_ROWS
@@ -60,10 +60,10 @@ class Near:
 
 @dataclass(frozen=True, eq=False)
 class Far:
-    """A DataFrame of distinct rows, its size if that is known; `apart` names kept sets that it has nothing of.
+    """A DataFrame of distinct rows, with its size if known; `apart` names kept sets that are disjoint from it.
 
-    `rest`, if it is there, is what is left of it without the kept set of that name.  What `stays` is computed, and
-    is not collected to the driver, however small.
+    `rest`, if present, is the difference to the kept set of that name.  A frame that `stays` is computed but not
+    collected to the driver, however small it is.
     """
 
     frame: Frame
@@ -78,7 +78,7 @@ NOTHING = Local(_NO_ROWS)
 
 
 class FormContext(Protocol):
-    """What forms need of the backend."""
+    """What forms need from the backend."""
 
     def width(self, predicate: str) -> int:
         """The number of a predicate's columns in Spark."""
@@ -97,11 +97,11 @@ class FormContext(Protocol):
         ...
 
     def is_open(self, form: Form) -> TypeGuard[Far]:
-        """Whether a form is still to be computed, or to be collected to the driver because it is small."""
+        """Whether a form has yet to be computed, or to be collected to the driver because it is small."""
         ...
 
     def measured(self, forms: Mapping[str, Form], *, freeze: bool = False) -> dict[str, Form]:
-        """The same forms, far ones computed and local if they are small; to `freeze` is to leave no near ones."""
+        """The same forms, with far ones computed and, if small, made local; `freeze` converts near ones too."""
         ...
 
 
@@ -117,7 +117,7 @@ class SparkFacts:
         return self.forms.get(predicate, NOTHING)
 
     def mark(self, predicate: str) -> object:
-        """A name for the set as it is now, by which others say that they have nothing of it."""
+        """A name for the set as it is now; disjoint sets carry it."""
         return None
 
     def predicates(self) -> Iterable[str]:
@@ -149,7 +149,7 @@ class SparkFacts:
         return self.of((predicate,)).sizes().get(predicate, 0)
 
     def sizes(self) -> Mapping[str, int]:
-        """How many facts of each predicate there are."""
+        """The number of facts of each predicate."""
         self._measure()
         sizes = {p: size(p, self.form(p)) for p in self.predicates()}
         return {p: number for p, number in sizes.items() if number}
@@ -198,13 +198,13 @@ class Listed(SparkFacts):
         return self
 
     def clear(self) -> None:
-        """Take all facts out."""
+        """Remove all facts."""
         self.forms = {}
         self._version += 1
 
 
 class Elsewhere(SparkFacts):
-    """One set for some predicates, another for the rest; whatever becomes of them is seen here too."""
+    """A live view: one set for some predicates, another for the rest."""
 
     def __init__(self, engine: FormContext, predicates: Iterable[str], here: SparkFacts, rest: SparkFacts) -> None:
         super().__init__(engine)
@@ -225,19 +225,19 @@ class Elsewhere(SparkFacts):
 
 
 def own(facts: Facts) -> SparkFacts:
-    """A fact set of this backend; another backend's cannot be combined with it."""
+    """A fact set of this backend; raises for another backend's, which cannot be combined with it."""
     if not isinstance(facts, SparkFacts):
         raise TypeError("fact sets of two backends cannot be combined")
     return facts
 
 
 def apart(form: Form) -> frozenset[object]:
-    """The kept sets that a form is known to have nothing of."""
+    """The kept sets that are known to be disjoint from a form."""
     return frozenset() if isinstance(form, Near) else form.apart
 
 
 def size(predicate: str, form: Form) -> int:
-    """The number of facts of a form that is measured."""
+    """The number of facts of a measured form."""
     match form:
         case Local(rows=rows):
             return len(rows)
@@ -249,7 +249,7 @@ def size(predicate: str, form: Form) -> int:
 
 
 def has(predicate: str, form: Local | Near, rows: NativeRows) -> NativeRows:
-    """Those of some rows that are in a form."""
+    """The rows that are in a form."""
     match form:
         case Local(rows=mine):
             return rows & mine
@@ -313,7 +313,7 @@ def _is_empty(form: Form) -> bool:
 
 
 def _appended(engine: FormContext, predicate: str, left: Form, right: Form) -> Form:
-    """`left ∪ right` of forms that have nothing in common, of known size if theirs are known."""
+    """`left ∪ right` of disjoint forms; its size is known if theirs are."""
     form = union(engine, predicate, left, right)
     if isinstance(form, Far) and not _is_empty(left) and not _is_empty(right):
         frames = [engine.frame(predicate, part) for part in (left, right)]

@@ -1,4 +1,4 @@
-"""Folding: the records of a relation, and what waits, become its new base."""
+"""Folding: merges the records and pending changes of a relation into a new base."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from holdfast.backends.spark.frames import Frame, Space, Wanted
 from holdfast.backends.spark.relations import STATE, E, I, N, R, Stored
 from holdfast.backends.spark.values import table_of_rows
 
-_REMEMBERED = 16  # folds, after which it is forgotten how to compute lost blocks: what leads to them grows
+_REMEMBERED = 16  # folds; then the lineage of lost blocks is dropped, since it grows with every fold
 
 
 def fold(space: Space, several: Iterable[Stored]) -> None:
-    """Put records and what waits into new bases where they are many, in one job; only then the old ones go."""
+    """Fold records and pending changes into new bases where they are many, in one job; only then free the old bases."""
     due = [(stored, state) for stored in several if (state := _unfolded(stored)) is not None]
     for stored, _ in due:
         stored.folds += 1
@@ -34,7 +34,7 @@ def fold(space: Space, several: Iterable[Stored]) -> None:
 
 
 def _unfolded(stored: Stored) -> Frame | None:
-    """Records and pending changes as one state, if they are many; nothing if there is nothing to compute."""
+    """Records and pending changes as one state, if they are many; None if there is nothing to compute."""
     if any(map(stored.waits, (E, I))) or any(stored.logs.values()):
         return _unfolded_sets(stored)
     if len(stored.records) > stored.space.fold_rows:
@@ -46,7 +46,7 @@ def _unfolded(stored: Stored) -> Frame | None:
 
 
 def _state(stored: Stored) -> Frame:
-    """Base and records as one."""
+    """Base and records as one frame."""
     live = {row: record for row, record in stored.records.items() if any(record[:4])}
     columns = {name: [record[place] for record in live.values()] for place, name in enumerate(STATE)}
     needs: list[Frame] = [stored.space.given(table_of_rows(live, stored.types, **columns))]
@@ -65,7 +65,7 @@ def _state(stored: Stored) -> Frame:
 
 
 def _unfolded_sets(stored: Stored) -> Frame | None:
-    """One grouping adds up what is known of each fact; none is needed if no fact is in two frames."""
+    """Adds up in one grouping what is known of each fact; needs no grouping if no fact is in two frames."""
     shares: dict[Frame, list[str]] = {}
 
     def add(frame: Frame, place: int, times: str) -> None:
@@ -93,7 +93,7 @@ def _unfolded_sets(stored: Stored) -> Frame | None:
         state = Frame(stored.space, " UNION ALL ".join(parts), needs)
         if len(parts) > 1 or not needs[0].is_kept:
             return state
-        stored.found(state)  # which is already computed
+        stored.found(state)  # it is computed already
         return None
     if stored.base is not None or stored.records:
         needs += [state := _state(stored)]

@@ -1,4 +1,4 @@
-"""DataFrames with a name for queries, and DataFrames that are computed and cached while they are in use."""
+"""DataFrames that queries refer to by name, and DataFrames that are computed and cached while in use."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ SETTINGS = {
 folded into the base; the most bindings, by estimate, that are broadcast to the facts; the most explicit facts of a
 program whose rules modules serve on the driver, and the most facts that modules may derive."""
 
-_MANY, _VERY_MANY = 300_000, 4_000_000  # rows that a query reads, from which on stages and expressions are compiled
+_MANY, _VERY_MANY = 300_000, 4_000_000  # rows read by a query, above which stages and expressions are compiled
 _numbers = count(1)
 _unused: deque[tuple[SparkSession, str, Any]] = deque()
 
 
 class Frame:
-    """A DataFrame, or the text of a query, that reads others; these stay as long as it does."""
+    """A DataFrame or the text of a query, with the frames that it reads; these live as long as it does."""
 
     is_kept = False  # computed and cached
     rows = math.inf  # an upper bound, if Spark knows one
@@ -47,7 +47,7 @@ class Frame:
         self, space: Space, query: str, needs: Sequence[Frame] = (), part_of: tuple[Frame, str] | None = None
     ) -> None:
         self.space = space
-        self.query = query  # in parentheses it may stand for a table
+        self.query = query  # in parentheses it can be used as a table
         self.needs = tuple(needs)
         self._part_of = part_of
 
@@ -58,16 +58,16 @@ class Frame:
 
     @property
     def part_of(self) -> tuple[Frame, str]:
-        """A frame and a condition: it has the facts of that one for which this holds; it may be the whole of itself."""
+        """A frame (perhaps this one) and a condition: this frame has the facts of that one that satisfy it."""
         return self._part_of or (self, "true")
 
     @property
     def is_small(self) -> bool:
-        """Whether it reads nothing but what the driver had."""
+        """Whether it reads nothing but data of the driver."""
         return all(need.is_small for need in self.needs)
 
     def sent(self, alias: str, *others: Frame) -> str:
-        """A hint: in a join with others that are not small it is sent to these, under its name there."""
+        """A hint to broadcast it, under its name in the query, when it is joined with frames that are not small."""
         return f"/*+ BROADCAST({alias}) */ " if self.is_small and not all(o.is_small for o in others) else ""
 
     def dataframe(self) -> DataFrame:
@@ -76,9 +76,9 @@ class Frame:
 
 
 class Named(Frame):
-    """A DataFrame as a temporary view; with `held`, what holds its blocks, they are freed with it.
+    """A DataFrame as a temporary view; with `held`, which holds its blocks, these are freed with it.
 
-    A view belongs to its frame's session.  Those of the user's frames are global, so that ours sees them.
+    A view belongs to its frame's session.  Those of the user's frames are global, so that our session sees them.
     """
 
     def __init__(
@@ -105,22 +105,22 @@ class Named(Frame):
 
     @property
     def is_small(self) -> bool:
-        """Whether the driver had it, and it was not much."""
+        """Whether it is a small table from the driver."""
         return self._is_small
 
     def lend(self) -> None:
-        """It is referenced from outside: Spark frees its blocks when the last reference is gone."""
+        """Note a reference from outside: Spark frees its blocks when the last reference is gone."""
         self._free.detach()
 
 
 def free_unused() -> None:
-    """Release the frames that nothing references any more.
+    """Release the frames that are no longer referenced.
 
-    Not when Python finds that out: that may be in the middle of a call to Spark, which another call would garble.
+    This does not happen in a finalizer, which could run in the middle of a call to Spark and garble it.
     """
     while _unused:
         session, name, held = _unused.popleft()
-        if session.sparkContext._jsc is None:  # Spark has stopped, and its frames with it
+        if session.sparkContext._jsc is None:  # Spark has stopped and released its frames
             continue
         space, _, view = name.rpartition(".")
         if space:
@@ -133,7 +133,7 @@ def free_unused() -> None:
 
 @dataclass(frozen=True)
 class Wanted:
-    """A query to compute, and integer figures to compute of its result.
+    """A query to compute, and integer figures to compute from its result.
 
     The estimated number of `rows` it reads decides how it is run; it may `forget` its lineage.
     """
@@ -145,20 +145,20 @@ class Wanted:
 
 
 class Space:
-    """A Spark session of our own in the user's application: queries, views and settings do not meet the user's."""
+    """A Spark session of our own in the user's application, separate from the user's queries, views and settings."""
 
     def __init__(self, session: SparkSession) -> None:
         self.session = session.newSession()
         conf, context = self.session.conf, session.sparkContext
-        conf.set("spark.sql.constraintPropagation.enabled", "false")  # it fails on frames computed in a loop
+        conf.set("spark.sql.constraintPropagation.enabled", "false")  # fails on frames computed in a loop
         conf.set("spark.sql.ansi.enabled", "true")
         conf.set("spark.sql.autoBroadcastJoinThreshold", "-1")  # hints decide what is broadcast
-        conf.set("spark.sql.adaptive.enabled", "false")  # it makes a job of each shuffle, and rounds were no faster
-        conf.set("spark.sql.unionOutputPartitioning", "false")  # sets of several segments could not be "zipped"
+        conf.set("spark.sql.adaptive.enabled", "false")  # makes a job of each shuffle, and rounds were no faster
+        conf.set("spark.sql.unionOutputPartitioning", "false")  # sets of several segments could not be "zipped" with it
         self.driver_rows, self.fold_rows, self.broadcast_rows, self.module_rows, self.module_facts = (
             int(session.conf.get(f"spark.holdfast.{name}", str(default)) or 0) for name, default in SETTINGS.items()
         )
-        self.few_rows = min(self.driver_rows, self.fold_rows // 2)  # what is more had better stay where it is made
+        self.few_rows = min(self.driver_rows, self.fold_rows // 2)  # larger results stay where they are computed
         self.partitions = max(2, context.defaultParallelism)
         master = context.master or ""
         self._is_alone = master.startswith("local") and not master.startswith("local-cluster")
@@ -169,7 +169,7 @@ class Space:
             return self.session.sql(query)
 
     def fetched(self, query: str, rows: float = math.inf) -> pa.Table:
-        """What a query gives, brought to the driver: one job, and one for each side of a join that is broadcast.
+        """The result of a query, fetched to the driver in one job, plus one for each broadcast side of a join.
 
         `rows` is the estimated number of rows it reads.
         """
@@ -179,10 +179,10 @@ class Space:
             return self.session.sql(query).coalesce(self.partitions).toArrow()  # each task unpacks the plans of all
 
     def snapshot(self, *wanted: Wanted) -> list[tuple[Named, list[int]]]:
-        """The results of some queries, computed now in one job and left on the executors, each with its figures.
+        """Computes queries in one job and leaves the results on the executors, each with its figures.
 
-        The plans are forgotten in any case.  Where executors may die, how to compute lost blocks again is not, unless
-        it is wanted, which has to be at times.
+        The plans are always dropped.  Where executors may die, the lineage of lost blocks is kept, unless the query
+        asks to forget it, which it has to do from time to time.
         """
         if not wanted:
             return []
@@ -195,16 +195,16 @@ class Space:
                 for one, named in zip(wanted, made, strict=True)
             )
             with allowed(), self._reading(max(one.rows for one in wanted)):
-                # in one task, or each would have to unpack the plans of all; and in the order of the parts
+                # in one task, or each would unpack the plans of all; and in the order of the parts
                 rows = self.session.sql(figures).coalesce(1).toArrow().column(0).to_pylist()
         return [(named, [figure or 0 for figure in row]) for named, row in zip(made, rows, strict=True)]
 
     def _kept(self, wanted: Wanted) -> Named:
         """A frame whose rows are cached when they are read."""
         with self._reading(wanted.rows):
-            made = self.session.sql(wanted.query).coalesce(self.partitions)  # or each union would have more
+            made = self.session.sql(wanted.query).coalesce(self.partitions)  # otherwise each union would add partitions
             if self._is_alone or wanted.forgets:
-                # rows as they are: PySpark's own levels pack them, and to unpack them is most of what a scan takes
+                # unpacked rows: PySpark's own levels serialise them, and deserialising is most of the cost of a scan
                 level = StorageLevel(True, True, False, True, 1 if self._is_alone else 2)
                 kept = made.localCheckpoint(eager=False, storageLevel=level)
                 rows = held = kept._jdf.queryExecution().analyzed().rdd()
@@ -217,12 +217,12 @@ class Space:
         return Named(self, ClassicFrame(plain, self.session), held)
 
     def given(self, table: pa.Table) -> Named:
-        """A table of the driver."""
+        """A table of the driver as a frame."""
         with spark_errors():
             return Named(self, self.session.createDataFrame(table), is_small=table.num_rows <= self.broadcast_rows)
 
     def rows(self, rows: Iterable[NativeRow], types: Sequence[Type]) -> Frame:
-        """Rows of the driver."""
+        """Rows of the driver as a frame."""
         listed = list(rows)
         if not listed:
             nothing = ", ".join(f"CAST(NULL AS {spark_type(type)}) AS c{i}" for i, type in enumerate(types))
@@ -232,8 +232,11 @@ class Space:
 
     @contextmanager
     def _reading(self, rows: float) -> Iterator[None]:
-        """For few rows Spark writes no Java code, neither for stages nor for single expressions: to compile it takes
-        longer than it saves.  What users make of our frames later is run as they want it."""
+        """Settings for a query that reads this many rows: for few, Spark generates no Java code, which would take
+        longer to compile than it saves.
+
+        They do not apply to what users do with our frames later.
+        """
         off = {"spark.sql.codegen.wholeStage": "false"} if rows <= _MANY else {}
         off |= {"spark.sql.codegen.factoryMode": "NO_CODEGEN"} if rows <= _VERY_MANY else {}
         conf = self.session.conf

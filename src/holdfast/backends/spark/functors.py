@@ -1,9 +1,9 @@
 """Terms, conditions and ranges inside queries.
 
-Comparisons that mean the same in Spark are written in its own words.  Everything else runs the memory backend's code,
-in functions of Arrow columns: a batch is encoded by a dictionary of its own, evaluated and decoded again, so both
-backends agree to the last bit.  A functor without a value raises in the executor; its message names the rule by a
-number, by which the driver finds the rule again.
+Comparisons that mean the same in Spark are written in SQL.  Everything else runs the memory backend's code in functions
+of Arrow columns: each batch is encoded by a dictionary of its own, evaluated and decoded again, so both backends agree
+to the last bit.  A functor without a value raises on the executor; the message names the rule by a number, by which the
+driver finds the rule.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ _NATIVE = {
     "/": "IF({b} = 0L OR ({b} = -1L AND {a} = CAST('-9223372036854775808' AS BIGINT)), {refused}, {a} div {b})",
     "%": "IF({b} = 0L, {refused}, {a} % {b})",
 }
-"""Arithmetic of numbers in Spark's words: it cuts towards zero too, and what does not fit is refused."""
+"""Arithmetic of numbers in SQL: it truncates towards zero too, and refuses results that do not fit."""
 _ORDERED = (Type.NUMBER, Type.SYMBOL)
 
 
 class Functions:
-    """The functions of Arrow columns that queries of a session call, made when they are needed."""
+    """The functions of Arrow columns that the queries of a session call, created on demand."""
 
     def __init__(self, session: SparkSession) -> None:
         self._session = session
@@ -57,7 +57,7 @@ class Functions:
         return self._numbers[id(rule)]
 
     def forget(self) -> None:
-        """Rules have changed; functions that are in use no more are not called, and the others are made again."""
+        """Forget all functions after the rules have changed; those still in use are created again."""
         for name in self._names.values():
             self._session.sql(f"DROP TEMPORARY FUNCTION IF EXISTS {name}")
         self._names.clear()
@@ -66,7 +66,7 @@ class Functions:
 
     @contextmanager
     def naming_the_rule(self) -> Iterator[None]:
-        """Turn a functor without a value into an error that names the rule."""
+        """Turns a functor's missing value into an error that names the rule."""
         try:
             yield
         except SparkFailure as failure:
@@ -79,7 +79,7 @@ class Functions:
             raise EvaluationError(Diagnostic("E0701", message, rule.span, help=help)) from failure
 
     def term(self, term: Term, columns: ColumnNames, rule: Rule) -> str:
-        """A term in a query."""
+        """A term as text of a query."""
         if term.type is Type.RECORD:
             _refuse(term, rule)
         match term:
@@ -113,7 +113,7 @@ class Functions:
         return f"CAST(raise_error(concat({', '.join(parts)})) AS BIGINT)"
 
     def condition(self, condition: Compare | Test, columns: ColumnNames, rule: Rule) -> str:
-        """A condition in a query."""
+        """A condition as text of a query."""
         match condition:
             case Compare(operator=operator, left=left, right=right) if operator in ("=", "!=") or left.type in _ORDERED:
                 # all symbols begin with the same letter, and Spark compares strings by their bytes, as we do
@@ -135,7 +135,7 @@ class Functions:
         place = (what, self.number(rule))
         if place not in self._names:
             name = f"holdfast_function_{len(self._names)}"
-            # declared as nondeterministic, so that Spark evaluates it in place and not before a join
+            # declared nondeterministic, so that Spark evaluates it in place and not before a join
             made = arrow_function(partial(function, what, type, used, self.number(rule)), returns)
             self._session.udf.register(name, made.asNondeterministic())
             self._names[place] = name
@@ -162,7 +162,7 @@ def _used(what: Term | Compare | Test | Range) -> Iterator[Var]:
 
 
 def _refuse(term: Term, rule: Rule) -> None:
-    """Raise for what has no meaning without the dictionary and the process of the driver."""
+    """Raise for a term that needs the driver's dictionary or process."""
     if term.type is Type.RECORD:
         raise _unsupported(f"rule {rule.name} uses records, which the spark engine does not support", rule)
     if isinstance(term, Apply):
@@ -196,7 +196,7 @@ def arrow_function(function: Callable[..., pa.Array], returns: str) -> Any:
 
 @contextmanager
 def undefined_of(rule: int) -> Iterator[None]:
-    """Tell the driver which rule had no value, and why."""
+    """Report to the driver which rule had no value, and why."""
     from holdfast.backends.memory.arithmetic import Undefined
 
     try:

@@ -24,14 +24,14 @@ _KINDS = ("BIGINT", "DOUBLE", "STRING")
 
 
 class HeadQueries:
-    """Queries by the predicate whose facts they give."""
+    """Queries, by the predicate whose facts they return."""
 
     def __init__(self, space: Space, stored: Mapping[str, Stored]) -> None:
         self.space = space
         self.stored = stored
         self._frames: dict[str, list[Frame]] = {}
-        self._rows: dict[str, float] = {}  # that are read, about
-        self._are_counted = False  # then the queries give the numbers of occurrences too
+        self._rows: dict[str, float] = {}  # estimated number of rows read
+        self._are_counted = False  # whether the queries return numbers of occurrences too
 
     def add(self, predicate: str, frame: Frame, rows: float) -> None:
         """Add a query, which reads about this number of rows."""
@@ -43,7 +43,7 @@ class HeadQueries:
 
     @property
     def predicates(self) -> list[str]:
-        """In the order of their numbers."""
+        """The predicates in the order of their numbers."""
         return list(self._frames)
 
     def found(
@@ -55,14 +55,14 @@ class HeadQueries:
         known: SparkFacts | None = None,
         stay: bool = False,
     ) -> SparkBag:
-        """The facts that the queries give, with their numbers of occurrences; `once` if nothing occurs twice.
+        """The facts that the queries return, with their numbers of occurrences; `once` if nothing occurs twice.
 
-        About how many rows are expected says what is tried first; it is not too bad to be wrong.  If they are many it
-        is seen in the same job which of them are not `known`.  What is many and would be folded soon may `stay`.
+        The expected number of rows only decides what is tried first.  If there are many rows, the same job also
+        determines which of them are not `known`.  A large result that would soon be folded may `stay`.
         """
         most = self.space.driver_rows
         if most and expected <= 4 * most:
-            is_little = expected <= min(most, _LITTLE)  # then to group and to limit it takes longer than it saves
+            is_little = expected <= min(most, _LITTLE)  # then grouping and limiting takes longer than it saves
             query = self._query(once or is_little)
             table = self.space.fetched(query if is_little else f"{query} LIMIT {most + 1}", sum(self._rows.values()))
             if table.num_rows <= most:
@@ -90,7 +90,7 @@ class HeadQueries:
         return result
 
     def _look_up(self, facts: Mapping[str, Iterable[NativeRow]]) -> None:
-        """See what the bases say of rows that have no record yet: one more job, whatever the number of predicates."""
+        """Look up in the bases rows that have no record yet: one more job, whatever the number of predicates."""
         unknown = {
             predicate: [row for row in rows if row not in self.stored[predicate].records]
             for predicate, rows in facts.items()
@@ -157,7 +157,7 @@ class HeadQueries:
         return SparkBag(engine, few, many, rest)
 
     def _compared(self, engine: FormContext, predicate: str, query: str, known: SparkFacts | None) -> str:
-        """A query's facts, with whether they are new to a known set."""
+        """The facts of a query, with whether they are new to a known set."""
         form = NOTHING if known is None else known.form(predicate)
         if form is NOTHING:
             return f"SELECT *, true AS new FROM ({query})"
@@ -182,7 +182,7 @@ class HeadQueries:
         return max(sum(spark_type(type) == kind for type in self.stored[p].types) for p in self._frames)
 
     def _places(self, predicate: str) -> list[str]:
-        """For each column of a predicate, the common one that it is put into."""
+        """For each column of a predicate, the common column that holds it."""
         taken: Counter[str] = Counter()
         places = []
         for type in self.stored[predicate].types:

@@ -1,7 +1,7 @@
-"""From plans to queries: a plan's steps become nested selects, one inside the other.
+"""Translates plans to queries: a plan's steps become nested selects.
 
-A binding is a row, each live variable a column.  Where the driver knows that bindings are few and facts many, the
-bindings are sent to the facts (a broadcast), so that a small delta does not move a large relation.
+A binding is a row, and each live variable a column.  Where the driver knows that bindings are few and facts many, it
+broadcasts the bindings to the facts, so that a small delta does not move a large relation.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from holdfast.plans.statistics import SizeStatistics
 from holdfast.program.model import Atom, Const, Negated, Rule, Var
 
 Reading = Callable[[Read, str], tuple[Form, Frame]]
-"""What a read stands for, of one predicate."""
+"""Resolves a read for one predicate."""
 
 
 @dataclass
 class Query:
-    """A query under way: its text, the columns of its variables, and about how many rows it gives and reads."""
+    """A query under construction: its text, the columns of its variables, and estimates of rows returned and read."""
 
     text: str
     columns: ColumnNames
@@ -96,7 +96,7 @@ class QueryWriter:
         for place, argument in enumerate(atom.arguments):
             if place in key or not isinstance(argument, Var):
                 continue
-            if argument in held:  # for the second time in this atom
+            if argument in held:  # a repeated variable within this atom
                 conditions.append(f"{held[argument]} = f.c{place}")
             else:
                 held[argument] = f"f.c{place}"
@@ -126,7 +126,7 @@ class QueryWriter:
         return Query(text, columns, query.rows, [*query.needs, frame], query.read + _size(atom.predicate, form))
 
     def _key(self, atom: Atom | Negated, key: tuple[int, ...], query: Query) -> list[str]:
-        """The conditions by which facts agree with bindings."""
+        """The conditions that join facts with bindings."""
         conditions = []
         for place in key:
             argument = atom.arguments[place]
@@ -150,13 +150,13 @@ def _of(table: str, columns: ColumnNames) -> ColumnNames:
 
 
 def _select(live: Sequence[Var], held: Mapping[Var, str]) -> tuple[str, ColumnNames]:
-    """The columns that go on."""
+    """The columns that later steps need."""
     columns = {variable: f"v{place}" for place, variable in enumerate(live)}
     return ", ".join(f"{held[variable]} AS {column}" for variable, column in columns.items()) or "0L AS none", columns
 
 
 def _sent(query: Query, facts: Frame) -> str:
-    """The hint to send what is small to what is not."""
+    """The hint to broadcast the small side to the large one."""
     bindings = Frame(facts.space, query.text, query.needs)
     return bindings.sent("b", facts) or facts.sent("f", bindings)
 
@@ -166,5 +166,5 @@ def _size(predicate: str, form: Form) -> float:
 
 
 def _is_large(predicate: str, form: Form, rows: float) -> bool:
-    """Facts that had better stay where they are."""
+    """Whether a set of facts is too large to move."""
     return not isinstance(form, Local) and _size(predicate, form) > max(4 * rows, 10_000)

@@ -1,13 +1,13 @@
-"""What is kept of each relation between updates: E, I and the two counters.
+"""The stored state of each relation between updates: E, I and the two counters.
 
-The facts are in one DataFrame, the *base*: a fact's columns, whether it is in E and in I, and its numbers Cn and Cr.
-A small update does not touch it.  Its changes are held on the driver, in *records*: a record overrides the base
-for its fact, and the driver has one for every row that it saw since the base was made, those it only read
-included.  When there are many records they are folded into a new base.  What is too large for records, sets that were
-added to or taken from E or I and counted derivations, waits in DataFrames of its own until the end of the update,
-when it is folded too.
+The facts are in one DataFrame, the *base*: a fact's columns, whether it is in E and in I, and its numbers Cn and Cr.  A
+small update does not touch it.  The driver holds its changes in *records*: a record overrides the base for its fact,
+and the driver has one for every row that it has seen since the base was made, including rows that it only read.  When
+there are many records, they are folded into a new base.  Changes too large for records (sets added to or removed from E
+or I, and counted derivations) are pending in DataFrames of their own until the end of the update, when they are folded
+too.
 
-Invariant: a fact's state is its record's if it has one, else its base row's, else nothing; plus what waits.
+Invariant: a fact's state is its record's if it has one, else its base row's, else nothing; plus pending changes.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ E, I, N, R = range(4)  # noqa: E741  the papers' letters; places in a record: in
 STATE = ("e", "i", "n", "r")
 FactRecord = list[int]
 _SAMPLE = 2_000
-_SEGMENTS = 16  # of a set that waits, before they are put together
+_SEGMENTS = 16  # segments of a pending set, before they are merged
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,25 +49,25 @@ class Stored:
         self.counts = [0, 0]  # of E and I
         self.version = 0
         self.folds = 0
-        self.added: tuple[list[Frame], list[Frame]] = ([], [])  # to E and to I, waiting
+        self.added: tuple[list[Frame], list[Frame]] = ([], [])  # pending changes of E and of I
         self.removed: tuple[list[Frame], list[Frame]] = ([], [])
-        self.logs: dict[int, list[Log]] = {N: [], R: []}  # counted derivations, waiting
+        self.logs: dict[int, list[Log]] = {N: [], R: []}  # pending counted derivations
         self._distinct: dict[int, tuple[float, float]] = {}
         self._frames: dict[int, tuple[int, Frame]] = {}
 
     @property
     def list(self) -> str:
-        """The columns, for queries."""
+        """The columns as a list, for queries."""
         return ", ".join(self.columns)
 
     def equal(self, left: str, right: str) -> str:
-        """A condition: two tables agree in all columns."""
+        """The condition that two tables agree in all columns."""
         return " AND ".join(f"{left}.{column} = {right}.{column}" for column in self.columns)
 
     # --- records -------------------------------------------------------------------------------------
 
     def learn(self, rows: Iterable[NativeRow]) -> None:
-        """Look up rows that have no record yet; there is seldom one, and then it takes a job."""
+        """Look up rows that have no record yet; usually there are none, otherwise it takes a job."""
         unknown = [row for row in rows if row not in self.records]
         if not unknown:
             return
@@ -86,12 +86,12 @@ class Stored:
             self.records.setdefault(row, [0, 0, 0, 0, 0, 0])
 
     def looked_up(self, rows: Iterable[NativeRow], states: Iterable[Sequence[int]]) -> None:
-        """These are rows of the base."""
+        """Record rows found in the base."""
         for row, state in zip(rows, states, strict=True):
             self.records.setdefault(row, [*state, state[E], state[I]])
 
     def put(self, flag: int, rows: NativeRows, value: int) -> None:
-        """Take rows into E or I, or out."""
+        """Add rows to E or I, or remove them."""
         self.learn(rows)
         for row in rows:
             record = self.records[row]
@@ -102,7 +102,7 @@ class Stored:
     # --- E and I as frames ---------------------------------------------------------------------------
 
     def waits(self, flag: int) -> bool:
-        """Whether part of E or I is not in base and records yet."""
+        """Whether part of E or I is still pending."""
         return bool(self.added[flag] or self.removed[flag])
 
     def frame(self, flag: int) -> Frame:
@@ -139,7 +139,7 @@ class Stored:
         return Frame(self.space, query, [left, right])
 
     def append(self, flag: int, frame: Frame, number: int) -> None:
-        """Add a large set to E or I, which is disjoint from it."""
+        """Add a large set to E or I that is disjoint from it."""
         parts = self.added[flag]
         parts.append(frame)
         if len(parts) > _SEGMENTS:
@@ -149,7 +149,7 @@ class Stored:
         self.version += 1
 
     def mirror(self, less: NativeRows, more: NativeRows) -> None:
-        """I, which is empty, becomes E without some rows and with some others."""
+        """Set I, which is empty, to E without some rows and with some others."""
         self.learn(less | more)
         if self.base is not None:
             self.base = Frame(self.space, f"SELECT {self.list}, e, e AS i, n, r FROM {self.base.table}", [self.base])
@@ -162,7 +162,7 @@ class Stored:
     # --- counters ------------------------------------------------------------------------------------
 
     def numbers(self, place: int) -> Frame:
-        """Facts with parts of their numbers, to be added up."""
+        """Facts with parts of their numbers, to be summed."""
         name, needs = STATE[place], [log.frame for log in self.logs[place]]
         rows = [row for row, record in self.records.items() if record[place]]
         parts = []
@@ -187,7 +187,7 @@ class Stored:
         return Frame(self.space, " UNION ALL ".join(parts), needs)
 
     def found(self, base: Frame | None) -> None:
-        """All that is known is in a new base."""
+        """Replace the base by a new one that includes all records and pending changes."""
         self.base = base
         self.records.clear()
         for parts in (*self.added, *self.removed):
@@ -200,24 +200,25 @@ class Stored:
 
     @property
     def size(self) -> float:
-        """How many facts there are, about."""
+        """The estimated number of facts."""
         return float(max(self.counts[E], self.counts[I]))
 
     def distincts(self) -> Sequence[str]:
-        """What to ask of a large set of facts that is made, if not enough is known of the columns' values."""
+        """The figures to compute for a large new set of facts, if too little is known of the columns' values."""
         known = min((at for at, _ in self._distinct.values()), default=0.0)
         return [] if known and self.size < 4 * known else [f"approx_count_distinct({name})" for name in self.columns]
 
     def sampled(self, facts: int, distinct: Sequence[float]) -> None:
-        """Note the number of facts and of values in each column; of several sets the largest is the best estimate."""
+        """Record the number of facts and of values in each column; the largest of several sets is the best estimate."""
         for place, number in enumerate(distinct):
             if facts >= self._distinct.get(place, (0.0, 0.0))[0]:
                 self._distinct[place] = (float(facts), float(number))
 
     def distinct(self, place: int) -> float:
-        """About how many values a column has: counted in a large set of its facts, else from a sample of the records.
+        """The estimated number of values in a column: counted in a large set of its facts, else from a sample of the
+        records.
 
-        Where nothing is known it is guessed that all columns have equally many.
+        If nothing is known, all columns are assumed to have equally many.
         """
         at, number = self._distinct.get(place, (0.0, float(self.size ** (1 / len(self.columns)))))
         if self.base is None and len(self.records) > 2 * at:

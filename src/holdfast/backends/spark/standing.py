@@ -47,7 +47,7 @@ class Standing(SparkFacts):
         return (id(self), predicate, self.stored[predicate].version)
 
     def __sub__(self, other: Facts) -> SparkFacts:
-        """`I \\ Δ` after `I ∪= Δ` is what I was before: its older segments."""
+        """`I \\ Δ` after `I ∪= Δ` is I before that: its older segments."""
         result, rest = super().__sub__(other), own(other)
         for predicate in rest.predicates():
             form, stored = rest.form(predicate), self.stored[predicate]
@@ -57,7 +57,7 @@ class Standing(SparkFacts):
         return result
 
     def having(self, predicate: str, rows: Collection[NativeRow]) -> NativeRows:
-        """Those of some rows that it has."""
+        """The rows that are in the set."""
         stored = self.stored[predicate]
         if stored.base is not None:
             stored.learn(rows)
@@ -65,18 +65,18 @@ class Standing(SparkFacts):
         return frozenset(row for row in rows if row in records and records[row][self.flag])
 
     def here(self, predicate: str) -> NativeRows | None:
-        """Its facts of a predicate, if the driver has them all."""
+        """The facts of a predicate, if the driver has them all."""
         stored = self.stored[predicate]
         if stored.base is not None or stored.waits(self.flag):
             return None
         return frozenset(row for row, record in stored.records.items() if record[self.flag])
 
     def count(self, predicate: str) -> int:
-        """How many facts of a predicate it has."""
+        """The number of facts of a predicate."""
         return self.stored[predicate].counts[self.flag]
 
     def frame(self, predicate: str) -> Frame:
-        """Its facts of a predicate."""
+        """The facts of a predicate as a frame."""
         return self.stored[predicate].frame(self.flag)
 
     def __ior__(self, more: Facts) -> Standing:
@@ -111,4 +111,4 @@ class Standing(SparkFacts):
         return self
 
     def _measure(self) -> None:
-        """Its sizes are always known."""
+        """Nothing to compute: the sizes are always known."""

@@ -1,8 +1,8 @@
-"""Values in Spark's columns: what stands for a value, in a frame, in a row on the driver, and in the text of a query.
+"""The representation of values in Spark's columns, in rows on the driver, and in the text of queries.
 
-Numbers are BIGINT (an unsigned one has the same 64 bits), floats DOUBLE, symbols and values of type `any` STRING.  As
-in the dictionary of codes these two are the same kind of thing, so that they can be joined: the text begins with a
-letter that says what the value is, and the rest is the value.  Equal values have equal texts, and there are no nulls.
+Numbers are BIGINT (an unsigned one has the same 64 bits), floats DOUBLE, symbols and values of type `any` STRING.
+Symbols and `any` share one representation, as in the dictionary of codes, so that they can be joined: the text begins
+with a letter for the kind of value, followed by the value.  Equal values have equal texts, and there are no nulls.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from holdfast.values.dictionary import Codes, Dictionary, float_codes
 Native: TypeAlias = int | float | str
 NativeRow: TypeAlias = tuple[Native, ...]
 
-_NAN = math.nan  # the one that rows on the driver hold, so that it is equal to itself in a set
+_NAN = math.nan  # the one object that rows on the driver use, so that it equals itself in a set
 _SPARK_TYPES = {Type.NUMBER: "BIGINT", Type.UNSIGNED: "BIGINT", Type.FLOAT: "DOUBLE"}
 _ARROW_TYPES = {Type.NUMBER: pa.int64(), Type.UNSIGNED: pa.int64(), Type.FLOAT: pa.float64()}
-_INLINE = 256  # rows up to which a query lists them itself
+_INLINE = 256  # rows; a query lists no more than this inline
 
 
 def types_of(relation: Relation) -> tuple[Type, ...]:
-    """The types of a relation's columns in Spark; one without columns has one there, which is always 0."""
+    """The types of a relation's columns in Spark; a relation without columns has one there, which is always 0."""
     return relation.types or (Type.NUMBER,)
 
 
@@ -83,7 +83,7 @@ def value_of(text: str) -> Value:
 
 
 def column_of(codes: Codes, type: Type, dictionary: Dictionary) -> pa.Array:
-    """Codes as a column for Spark."""
+    """Converts codes to a column for Spark."""
     codes = np.ascontiguousarray(codes)
     match type:
         case Type.NUMBER | Type.UNSIGNED:
@@ -96,7 +96,7 @@ def column_of(codes: Codes, type: Type, dictionary: Dictionary) -> pa.Array:
 
 
 def codes_of(column: pa.Array | pa.ChunkedArray, type: Type, dictionary: Dictionary) -> Codes:
-    """A column of Spark as codes."""
+    """Converts a column of Spark to codes."""
     match type:
         case Type.NUMBER | Type.UNSIGNED:
             return np.asarray(column.to_numpy(), np.int64)
@@ -106,7 +106,7 @@ def codes_of(column: pa.Array | pa.ChunkedArray, type: Type, dictionary: Diction
 
 
 def table_of(codes: Codes, relation: Relation, dictionary: Dictionary) -> pa.Table:
-    """Encoded facts as a table for Spark."""
+    """Converts encoded facts to a table for Spark."""
     if not relation.columns:
         return pa.table([pa.array(np.zeros(len(codes), np.int64))], ["c0"])
     columns = [column_of(codes[:, place], type, dictionary) for place, type in enumerate(relation.types)]
@@ -114,7 +114,7 @@ def table_of(codes: Codes, relation: Relation, dictionary: Dictionary) -> pa.Tab
 
 
 def codes_of_table(table: pa.Table, relation: Relation, dictionary: Dictionary) -> Codes:
-    """A table of Spark as encoded facts."""
+    """Converts a table of Spark to encoded facts."""
     codes = np.empty((table.num_rows, relation.arity), np.int64)
     for place, type in enumerate(relation.types):
         codes[:, place] = codes_of(table.column(place), type, dictionary)
@@ -125,7 +125,7 @@ def codes_of_table(table: pa.Table, relation: Relation, dictionary: Dictionary) 
 
 
 def rows_of(columns: Sequence[pa.ChunkedArray], types: Sequence[Type]) -> list[NativeRow]:
-    """Columns of Spark as rows."""
+    """Converts columns of Spark to rows."""
     lists = [column.to_pylist() for column in columns]
     for place, type in enumerate(types):
         if type is Type.FLOAT:
@@ -134,7 +134,7 @@ def rows_of(columns: Sequence[pa.ChunkedArray], types: Sequence[Type]) -> list[N
 
 
 def table_of_rows(rows: Iterable[NativeRow], types: Sequence[Type], **more: list[int]) -> pa.Table:
-    """Rows as a table for Spark, with further columns of integers."""
+    """Converts rows to a table for Spark, with further columns of integers."""
     lists: Iterable[Sequence[Native]] = list(zip(*rows, strict=True)) or [()] * len(types)
     columns = [pa.array(values, arrow_type(type)) for values, type in zip(lists, types, strict=True)]
     columns += [pa.array(values, pa.int64()) for values in more.values()]
@@ -145,7 +145,7 @@ def table_of_rows(rows: Iterable[NativeRow], types: Sequence[Type], **more: list
 
 
 def sql_value(value: Native) -> str:
-    """A value of a row in the text of a query."""
+    """A value of a row as text of a query."""
     match value:
         case int():
             return f"{value}L" if abs(value) < 2**63 else f"CAST('{value}' AS BIGINT)"
@@ -168,7 +168,7 @@ def native_of(value: Value, type: Type) -> Native:
 
 
 def inline_rows(rows: Sequence[NativeRow], width: int) -> str | None:
-    """A query that gives some rows, if they are few."""
+    """A query that returns some rows, if they are few."""
     names = ", ".join(f"c{place}" for place in range(width))
     if not rows or len(rows) > _INLINE:
         return None

@@ -17,14 +17,15 @@ from contextlib import contextmanager, nullcontext, suppress
 from itertools import count
 from pathlib import Path
 from threading import RLock, Thread
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import Any, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from holdfast.backends.parted.placement import Placement
 from holdfast.backends.parted.shard import ShardCommand
 from holdfast.backends.protocol import Watch
-from holdfast.backends.spark_parted.jobs import JobSettings, LostError, ShardJob, ShardReply
+from holdfast.backends.spark_parted.jobs import SHUFFLE, JobSettings, LostError, ShardJob, ShardReply
 from holdfast.backends.spark_parted.links import PlanNumbers
 from holdfast.backends.spark_parted.recording import RecordedState, record_name
+from holdfast.backends.spark_parted.shuffle import ShuffleJob
 from holdfast.backends.spark_parted.task import FAILED, OK, Arrival, Assignment
 from holdfast.errors import Diagnostic, LimitReached
 from holdfast.interrupts import checkpoint
@@ -34,11 +35,13 @@ from holdfast.spark_session import SparkFailure
 from holdfast.values.dictionary import Dictionary
 
 T = TypeVar("T")
+AnyJob: TypeAlias = ShardJob | ShuffleJob
 READING = frozenset({
     "sizes", "rows", "derivations", "keys", "fanout", "unindexed", "smallest", "nbytes", "ranks", "deferred",
-    "write", "publish", "known", "hub_facts", "frequent",
+    "write", "publish", "traffic", "functors", "known", "hub_facts", "frequent",
 })  # fmt: skip
-"""Commands that change nothing."""
+"""Commands that change nothing, or nothing that a restored shard does not get anyway."""
+_EXCHANGING = frozenset({"apply", "apply_ranked", "expand", "spread", "copy", "move"})  # commands that move rows
 _SCHEMA = frozenset({"add", "drop", "copy", "drop_copy", "hubs"})  # what a rolled back update leaves behind
 _TRIES = 4
 _LONG = 5_000  # entries of a journal that are worth a record
@@ -103,7 +106,7 @@ class SparkCrew:
         self._settings, self._dictionary, self._watch = settings, dictionary, watch
         self._relations, self._placement, self._hold = relations, placement, hold
         self._lock = RLock()
-        self._job: ShardJob | None = None
+        self._job: AnyJob | None = None
         self._is_limited = True
         self._used = 0.0  # when the job was
         self._turns = count(1)
@@ -111,6 +114,7 @@ class SparkCrew:
         self._plans = PlanNumbers()
         self._remembering: set[str] = set()  # counters that record what an update does
         self._committed = CommittedState(0, 0, None, (), 0, 0, 0, {}, (), 0, {}, [])
+        self.functors: dict[str, bytes] = {}  # of the user, that rules call
         self.restored = 0
         """How often the shards were restored from files."""
         _crews.add(self)
@@ -176,7 +180,7 @@ class SparkCrew:
         if any(reply.usage.batches for reply in replies):
             self._watch.batch(sum(reply.usage.facts for reply in replies))
 
-    def _reliably(self, work: Callable[[ShardJob], T]) -> T:
+    def _reliably(self, work: Callable[[AnyJob], T]) -> T:
         """What some work gives when no task is lost; shards that were lost are restored first."""
         cause = ""
         for _ in range(_TRIES):
@@ -193,14 +197,15 @@ class SparkCrew:
         message = f"the shards were lost {_TRIES} times in a row: {cause}"
         raise SparkFailure(Diagnostic("E1005", message, help="--debug shows Spark's own report"))
 
-    def _ask(self, job: ShardJob, commands: Sequence[ShardCommand], step: int) -> list[ShardReply]:
+    def _ask(self, job: AnyJob, commands: Sequence[ShardCommand], step: int) -> list[ShardReply]:
         turn, newest, parts = next(self._turns), len(self._dictionary), self._settings.parts
         if any(command[0] == "given" for command in commands):
             each = [[_for_shard(command, shard) for command in commands] for shard in range(parts)]
         else:
             each = [list(commands)]
         packed = [self._plans.packed((turn, step, newest, self._left(), some)) for some in each]
-        replies = job.ask([message for message, _ in packed] * (parts // len(packed)))
+        exchanges = any(command[0] in _EXCHANGING for command in commands)
+        replies = job.ask([message for message, _ in packed] * (parts // len(packed)), exchanges=exchanges)
         self._plans.note_sent(packed[0][1])
         return replies
 
@@ -226,11 +231,12 @@ class SparkCrew:
 
     # --- jobs ------------------------------------------------------------------------------------------
 
-    def _ready(self) -> ShardJob:
+    def _ready(self) -> AnyJob:
         """A job whose shards are in the current state."""
         if self._job is None:
             release_idle(self)
-            self._job = job = ShardJob(self._settings, self._dictionary, self._look_around)
+            kind = ShuffleJob if self._settings.exchange == SHUFFLE else ShardJob
+            self._job = job = kind(self._settings, self._dictionary, self._look_around)
             arrivals = job.arrivals()
             shards = self._holders(arrivals)
             if shards is None:
@@ -239,7 +245,7 @@ class SparkCrew:
                 addresses = [arrivals[shards.index(shard)].address for shard in range(len(shards))]
                 label = self._committed.version, self._step
                 job.assign(arrivals, [Assignment(shard, tuple(addresses), None, label) for shard in shards])
-            if self._hold < math.inf:
+            if self._hold < math.inf and job.keeps_cores:
                 Thread(target=self._release_idle, args=(job,), name="holdfast-idle", daemon=True).start()
         return self._job
 
@@ -253,7 +259,7 @@ class SparkCrew:
             found.append(has[0])
         return found
 
-    def _restore(self, job: ShardJob, arrivals: Sequence[Arrival]) -> None:
+    def _restore(self, job: AnyJob, arrivals: Sequence[Arrival]) -> None:
         """Restore all shards to V, and repeat what came after it."""
         known, addresses = self._committed, tuple(arrival.address for arrival in arrivals)
         saved = RecordedState(
@@ -263,7 +269,7 @@ class SparkCrew:
         job.assign(arrivals, [Assignment(shard, addresses, saved, label) for shard in range(len(arrivals))])
         self._plans.sent_nothing()
         self.restored += known.version > 0 or bool(self._journal)
-        self._repeat(job, known.places, known.step)
+        self._repeat(job, [("functors", dict(self.functors)), *known.places], known.step)
         for entry in self._journal:
             answers = self._repeat(job, entry.commands, entry.step)
             if not _are_equal(entry, answers):
@@ -279,7 +285,7 @@ class SparkCrew:
         self.roll_back()
         return SparkFailure(Diagnostic("E1005", message, help="the update was rolled back: repeat it"))
 
-    def _repeat(self, job: ShardJob, commands: Sequence[ShardCommand], step: int) -> list[list[Any]]:
+    def _repeat(self, job: AnyJob, commands: Sequence[ShardCommand], step: int) -> list[list[Any]]:
         with self.unlimited():
             replies = self._ask(job, commands, step)
         for reply in replies:
@@ -287,7 +293,7 @@ class SparkCrew:
                 raise reply.answers
         return [reply.answers for reply in replies]
 
-    def _release_idle(self, job: ShardJob) -> None:
+    def _release_idle(self, job: AnyJob) -> None:
         """End a job that is not used for a while: others want its cores."""
         while True:
             time.sleep(max(0.01, self._used + self._hold - time.monotonic()))
@@ -299,11 +305,15 @@ class SparkCrew:
                     return
 
     def release(self) -> None:
-        """End the job; the shards stay in the memory of their workers."""
+        """End the job if it keeps cores; the shards stay in the memory of their workers."""
         with self._lock:
-            if self._job is not None:
-                self._job.end(self._plans.packed(None)[0])
-                self._job = None
+            if self._job is not None and self._job.keeps_cores:
+                self._end()
+
+    def _end(self) -> None:
+        if self._job is not None:
+            self._job.end(self._plans.packed(None)[0])
+            self._job = None
 
     def abandon(self) -> None:
         """What the shards have in memory is not to be believed."""
@@ -315,7 +325,7 @@ class SparkCrew:
     def close(self) -> None:
         """The knowledge base is gone."""
         with self._lock:
-            self.release()
+            self._end()
             shutil.rmtree(self._settings.folder, ignore_errors=True)
 
     # --- transactions ----------------------------------------------------------------------------------
@@ -327,7 +337,7 @@ class SparkCrew:
             is_base = known.base is None or known.record_bytes > max(_SMALL, known.base_bytes // 2)
             version, name = known.version + 1, ""
 
-            def record(job: ShardJob) -> list[ShardReply]:
+            def record(job: AnyJob) -> list[ShardReply]:
                 nonlocal name
                 name = record_name(version, is_base=is_base)
                 return self._ask(job, [("record", version, name, is_base, known.oldest)], self._step)
@@ -351,8 +361,17 @@ class SparkCrew:
                 deferred[0],
                 [],
             )
-            for given in Path(self._settings.folder).glob("given-*"):  # it is in the record
-                given.unlink(missing_ok=True)
+            self._forget_files(is_new_base=is_base and known.base is not None)
+
+    def _forget_files(self, *, is_new_base: bool) -> None:
+        """A version was committed: what was read before it is in the records.  Where shards may have to repeat all that
+        they have done since they were restored, they are restored anew when that is much, or not possible any more."""
+        if self._job is not None and self._job.repeats:
+            if not is_new_base and not self._job.is_long:
+                return
+            self.abandon()
+        for given in Path(self._settings.folder).glob("given-*"):
+            given.unlink(missing_ok=True)
 
     def _places(self) -> tuple[ShardCommand, ...]:
         placement = self._placement

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import pickle
 import secrets
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import reduce
-from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from pyspark.sql import DataFrame
@@ -17,9 +18,9 @@ from holdfast.backends.parted.handles import PartedFacts
 from holdfast.backends.parted.partition import Hubs, routed
 from holdfast.backends.spark.exchange import checked_frame
 from holdfast.backends.spark.values import spark_type, types_of, value_of
-from holdfast.backends.spark_parted.jobs import JobSettings
+from holdfast.backends.spark_parted.jobs import SHUFFLE, JobSettings
 from holdfast.backends.spark_parted.links import Door, SocketAddress, connected
-from holdfast.backends.spark_parted.replica import codes_by, serve_values
+from holdfast.backends.spark_parted.replica import codes_by, encoded_values, serve_values
 from holdfast.interrupts import allowed
 from holdfast.program.model import Relation
 from holdfast.quick_dataclass import dataclass
@@ -52,11 +53,21 @@ class GivenFrame:
 class IntakeSettings:
     """What a task has to know that turns rows of DataFrames into codes."""
 
-    driver: SocketAddress
+    driver: SocketAddress | None  # None: tasks have no connections
     key: bytes
     kinds: tuple[tuple[tuple[Type, ...], int, Hubs], ...]  # of each frame: the types of its columns, and its places
     parts: int
     path: str  # of its files, without their numbers
+
+    @property
+    def texts(self) -> list[int]:
+        """The columns of all frames that hold texts."""
+        return [place for place, type in enumerate(self.kinds[0][0]) if not type.is_numeric]
+
+    @property
+    def codes(self) -> Path:
+        """The file with the codes of all texts, where tasks have no connections."""
+        return Path(f"{self.path}-codes")
 
 
 def taken_in(settings: JobSettings, dictionary: Dictionary, given: Sequence[GivenFrame]) -> dict[str, list[str]]:
@@ -67,20 +78,23 @@ def taken_in(settings: JobSettings, dictionary: Dictionary, given: Sequence[Give
     for each in given:
         groups.setdefault(tuple(map(spark_type, types_of(each.relation))), []).append(each)
     key, files = secrets.token_bytes(32), dict[str, list[str]]()
-    door = Door(settings.host, key, lambda connection, _: serve_values(connection, dictionary))
+    door = None
+    if settings.exchange != SHUFFLE:
+        door = Door(settings.host, key, lambda connection, _: serve_values(connection, dictionary))
     try:
         for group in groups.values():
             path = str(Path(settings.folder) / f"given-{secrets.token_hex(8)}")
             kinds = tuple((each.relation.types, each.column, each.hubs) for each in group)
-            intake = IntakeSettings(door.address, key, kinds, settings.parts, path)
-            for number, file in _made(intake, group):
+            intake = IntakeSettings(door.address if door else None, key, kinds, settings.parts, path)
+            for number, file in _made(intake, group, dictionary):
                 files.setdefault(group[number].relation.name, []).append(file)
     finally:
-        door.close()
+        if door is not None:
+            door.close()
     return files
 
 
-def _made(intake: IntakeSettings, group: Sequence[GivenFrame]) -> list[tuple[int, str]]:
+def _made(intake: IntakeSettings, group: Sequence[GivenFrame], dictionary: Dictionary) -> list[tuple[int, str]]:
     """The files that a job writes: the number of the frame, and the path."""
     from pyspark.sql import functions as F  # noqa: N812
 
@@ -93,8 +107,57 @@ def _made(intake: IntakeSettings, group: Sequence[GivenFrame]) -> list[tuple[int
         together = reduce(DataFrame.unionAll, checked)
         if len(group) > 1:
             together = together.coalesce(_TASKS * intake.parts)
-        made = together.mapInArrow(lambda batches: _take_in(intake, batches), "frame int, path string").collect()
+        with _codes_known(intake, together, dictionary):
+            made = together.mapInArrow(lambda batches: _take_in(intake, batches), "frame int, path string").collect()
     return [(row["frame"], row["path"]) for row in made]
+
+
+@contextmanager
+def _codes_known(intake: IntakeSettings, frame: DataFrame, dictionary: Dictionary) -> Iterator[None]:
+    """Inside a `with` tasks find the codes of all texts of a frame in a file, if they cannot ask for them."""
+    if intake.driver is not None or not intake.texts:
+        yield
+        return
+    frame.persist()  # it is read twice
+    try:
+        found = frame.mapInArrow(lambda batches: _distinct(intake, batches), "text string").toArrow()
+        texts = found.column(0).unique().to_pylist()
+        codes = encoded_values(dictionary, [value_of(text) for text in texts]).tolist()
+        intake.codes.write_bytes(pickle.dumps(dict(zip(texts, codes, strict=True))))
+        yield
+    finally:
+        frame.unpersist()
+        intake.codes.unlink(missing_ok=True)
+
+
+def _distinct(intake: IntakeSettings, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """A task: the texts in some rows."""
+    import pyarrow as pa
+
+    found = set[str]()
+    for batch in batches:
+        for place in intake.texts:
+            found.update(batch.column(place).unique().to_pylist())
+    yield pa.RecordBatch.from_arrays([pa.array(sorted(found), pa.string())], ["text"])
+
+
+CodesOf: TypeAlias = Callable[[list[str]], Codes]
+"""Gives the codes of texts."""
+
+
+@contextmanager
+def _codes_of(intake: IntakeSettings) -> Iterator[CodesOf]:
+    if not intake.texts:
+        yield lambda _: np.empty(0, np.int64)
+    elif intake.driver is None:
+        known: dict[str, int] = pickle.loads(intake.codes.read_bytes())
+        yield lambda texts: np.fromiter(map(known.__getitem__, texts), np.int64, len(texts))
+    else:
+        connection = connected(intake.driver, intake.key, None)
+        try:
+            yield lambda texts: codes_by(connection, [value_of(text) for text in texts])
+        finally:
+            connection.close()
 
 
 def _take_in(intake: IntakeSettings, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -102,15 +165,12 @@ def _take_in(intake: IntakeSettings, batches: Iterator[pa.RecordBatch]) -> Itera
     import pyarrow as pa
 
     parts: dict[tuple[int, int], list[Codes]] = {}
-    connection = connected(intake.driver, intake.key, None)
-    try:
+    with _codes_of(intake) as codes_of:
         for batch in batches:
-            for number, rows in _encoded(intake, batch, connection):
+            for number, rows in _encoded(intake, batch, codes_of):
                 _, column, hubs = intake.kinds[number]
                 for shard, some in enumerate(routed(rows, column, intake.parts, hubs)):
                     parts.setdefault((number, shard), []).append(some)
-    finally:
-        connection.close()
     name, numbers, paths = f"{intake.path}-{secrets.token_hex(4)}", list[int](), list[str]()
     for (number, shard), several in parts.items():
         rows = np.concatenate(several)
@@ -121,7 +181,7 @@ def _take_in(intake: IntakeSettings, batches: Iterator[pa.RecordBatch]) -> Itera
     yield pa.RecordBatch.from_arrays([pa.array(numbers, pa.int32()), pa.array(paths, pa.string())], ["frame", "path"])
 
 
-def _encoded(intake: IntakeSettings, batch: pa.RecordBatch, connection: Connection) -> Iterator[tuple[int, Codes]]:
+def _encoded(intake: IntakeSettings, batch: pa.RecordBatch, codes_of: CodesOf) -> Iterator[tuple[int, Codes]]:
     """The rows of each frame in a batch, with the number of the frame, which is the last column."""
     import pyarrow.compute as pc
 
@@ -130,17 +190,17 @@ def _encoded(intake: IntakeSettings, batch: pa.RecordBatch, connection: Connecti
         some, (types, _, _) = batch.filter(pc.equal(frames, number)), intake.kinds[number]
         codes = np.empty((some.num_rows, len(types)), np.int64)
         for place, type in enumerate(types):
-            codes[:, place] = _encoded_column(some.column(place), type, connection)
+            codes[:, place] = _encoded_column(some.column(place), type, codes_of)
         yield number, codes
 
 
-def _encoded_column(column: pa.Array, type: Type, connection: Connection) -> Codes:
+def _encoded_column(column: pa.Array, type: Type, codes_of: CodesOf) -> Codes:
     match type:
         case Type.NUMBER | Type.UNSIGNED:
             return np.asarray(column.to_numpy(), np.int64)
         case Type.FLOAT:
             return float_codes(np.asarray(column.to_numpy(), np.float64))
-    return encode_distinct(column, lambda texts: codes_by(connection, [value_of(text) for text in texts]))
+    return encode_distinct(column, codes_of)
 
 
 # --- out -----------------------------------------------------------------------------------------------

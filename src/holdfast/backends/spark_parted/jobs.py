@@ -21,7 +21,8 @@ from holdfast.values.dictionary import Dictionary
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_LOOK = 0.05  # seconds between two looks at signals and at the job
+DIRECT, SHUFFLE = "direct", "shuffle"  # how rows move between shards
+LOOK = 0.05  # seconds between two looks at signals and at the job
 _END = 60.0  # seconds that an abandoned job may take to end
 
 
@@ -38,6 +39,7 @@ class JobSettings:
     parts: int
     folder: str
     is_local: bool
+    exchange: str = DIRECT  # or SHUFFLE
 
     @property
     def host(self) -> str:
@@ -56,6 +58,12 @@ class ShardReply:
 
 class ShardJob:
     """A barrier stage, from its start until it is ended or abandoned."""
+
+    keeps_cores = True
+    """While it is there, others may wait for its cores."""
+    repeats = False
+    """Whether shards may read files again that they have read before."""
+    is_long = False
 
     def __init__(self, settings: JobSettings, dictionary: Dictionary, look: Callable[[], None]) -> None:
         self._settings, self._dictionary, self._look_around = settings, dictionary, look
@@ -98,7 +106,7 @@ class ShardJob:
         came: list[tuple[Arrival, Connection]] = []
         while len(came) < self._settings.parts:
             try:
-                came.append(self._arrivals.get(timeout=_LOOK))
+                came.append(self._arrivals.get(timeout=LOOK))
                 self._links.append(came[-1][1])
             except queue.Empty:
                 self._look()
@@ -115,8 +123,9 @@ class ShardJob:
         self._links = [link for _, link, _ in by_shard]
         self.pids = [arrival.pid for _, _, arrival in by_shard]
 
-    def ask(self, messages: Sequence[bytes]) -> list[ShardReply]:
-        """Send each shard its message; what each replies."""
+    def ask(self, messages: Sequence[bytes], *, exchanges: bool) -> list[ShardReply]:
+        """Send each shard its message; what each replies.  Here it is the same whether they exchange rows for that."""
+        del exchanges
         for link, message in zip(self._links, messages, strict=True):
             self._sending(link, message)
         return [ShardReply(*reply) for reply in self._received()]
@@ -130,7 +139,7 @@ class ShardJob:
     def _received(self) -> list[Any]:
         replies: dict[Connection, Any] = {}
         while len(replies) < len(self._links):
-            for link in wait([link for link in self._links if link not in replies], _LOOK):
+            for link in wait([link for link in self._links if link not in replies], LOOK):
                 assert isinstance(link, Connection)
                 try:
                     replies[link] = pickle.loads(link.recv_bytes())
@@ -145,7 +154,7 @@ class ShardJob:
             raise LostError(self._cause())
 
     def _cause(self) -> str:
-        self._thread.join(_LOOK)
+        self._thread.join(LOOK)
         return "a task was lost" if self._failure is None else spark_cause(self._failure)
 
     # --- the end ---------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 """Connections between the driver and tasks, and between tasks: authenticated by the secret of a job, then pickled.
 
-Both sides prove that they know the secret, which reached the tasks as part of Spark's job, before anything is
-unpickled.  What follows is not encrypted.
+Both sides prove that they know the secret, which Spark's job carries to the tasks, before anything is unpickled.  The
+traffic after that is not encrypted.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from holdfast.plans.model import GOAL
 SocketAddress: TypeAlias = tuple[str, int]
 
 _NONCE = 32
-_PATIENCE = 30  # seconds that a stranger may keep silent
+_PATIENCE = 30  # seconds that a stranger may stay silent
 _KINDS = (PartedPlan, PartedAggregate, RankedPlan)
 
 
 class Door:
-    """Where connections of one job come in."""
+    """Accepts the connections of one job."""
 
     def __init__(self, host: str, key: bytes, welcome: Callable[[Connection, Any], None]) -> None:
         self._key, self._welcome = key, welcome
@@ -38,14 +38,14 @@ class Door:
 
     @property
     def address(self) -> SocketAddress:
-        """To connect to."""
+        """The address to connect to."""
         host, port = self._socket.getsockname()[:2]
         return host, port
 
     def close(self) -> None:
-        """No more connections come in."""
+        """Stop accepting connections."""
         with suppress(OSError):
-            self._socket.shutdown(socket.SHUT_RDWR)  # or the thread would not wake up
+            self._socket.shutdown(socket.SHUT_RDWR)  # otherwise the thread would not wake up
         self._socket.close()
 
     def _accept(self) -> None:
@@ -57,7 +57,7 @@ class Door:
             Thread(target=self._meet, args=(came,), name="holdfast-guest", daemon=True).start()
 
     def _meet(self, came: socket.socket) -> None:
-        """Let in those that know the secret; a thread each, so that a silent one does not delay the others."""
+        """Admit peers that know the secret; a thread each, so that a silent peer does not delay the others."""
         try:
             connection = _connection(came)
             nonce = secrets.token_bytes(_NONCE)
@@ -123,7 +123,7 @@ def shut(connection: Connection) -> None:
 
 
 class PlanNumbers:
-    """Messages to shards: a plan is sent once, and later by its number, since a shard keeps what it prepared for it."""
+    """Messages to shards: a plan is sent once and then named by number, since a shard keeps what it prepared for it."""
 
     def __init__(self) -> None:
         self._numbers: dict[AnyParted, int] = {}
@@ -131,16 +131,16 @@ class PlanNumbers:
         self._sent: set[int] = set()
 
     def sent_nothing(self) -> None:
-        """The shards know no plans."""
+        """Note that the shards know no plans."""
         self._sent.clear()
 
     def forget(self, plans: Iterable[AnyParted]) -> None:
-        """Some plans will not be sent again."""
+        """Forget plans that will not be sent again."""
         for plan in plans:
             self._sent.discard(self._numbers.pop(plan, -1))
 
     def packed(self, message: Any) -> tuple[bytes, frozenset[int]]:
-        """A message with the plans that were not sent yet, and their numbers; `note_sent` when it has arrived."""
+        """A message with the plans that were not sent yet, and their numbers; call `note_sent` when it has arrived."""
         out, used = io.BytesIO(), dict[int, AnyParted]()
         _Pickler(out, self._number, used).dump(message)
         new = {number: plan for number, plan in used.items() if number not in self._sent}
@@ -149,7 +149,7 @@ class PlanNumbers:
         return pickle.dumps((plans.getvalue(), out.getvalue())), frozenset(new)
 
     def note_sent(self, numbers: Iterable[int]) -> None:
-        """All shards have these plans."""
+        """Note that all shards have these plans."""
         self._sent.update(numbers)
 
     def _number(self, plan: AnyParted) -> int:
@@ -165,7 +165,7 @@ class _Pickler(pickle.Pickler):
         self._number, self._used = number, used
 
     def persistent_id(self, thing: object) -> object:
-        """Plans by number; the variable that is known by its identity."""
+        """Replaces plans by numbers, and names the variable that is known by its identity."""
         if thing is GOAL:
             return "goal"
         if self._number is not None and isinstance(thing, _KINDS):
@@ -181,12 +181,12 @@ class _Unpickler(pickle.Unpickler):
         self._plans = plans
 
     def persistent_load(self, name: Any) -> object:
-        """What `persistent_id` has named."""
+        """The object that `persistent_id` has named."""
         return GOAL if name == "goal" else self._plans[name]
 
 
 def unpacked(data: bytes, plans: dict[int, AnyParted]) -> Any:
-    """A message of `PlanNumbers`; the plans that it brings are kept."""
+    """Reads a message of `PlanNumbers` and keeps the plans in it."""
     new, message = pickle.loads(data)
     plans |= _Unpickler(new, {}).load()
     return _Unpickler(message, plans).load()

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import secrets
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -24,10 +26,11 @@ from holdfast.backends.memory.execution.buffers import Weights
 from holdfast.backends.memory.facts import Momentary, Tables
 from holdfast.backends.parted.exchange import Exchange
 from holdfast.backends.parted.partition import Hubs
-from holdfast.backends.parted.shard import FactCounts, SetTree, Shard
+from holdfast.backends.parted.shard import FactCounts, SetTree, Shard, ShardCommand
 from holdfast.backends.protocol import Watch
 from holdfast.program.model import Relation
 from holdfast.quick_dataclass import dataclass
+from holdfast.user_functors import UserFunctor, using
 from holdfast.values.dictionary import Dictionary
 
 _LASTING = np.uint8(3)  # E and I
@@ -127,6 +130,7 @@ class RecordedShard(Shard):
         self.version = self.step = 0
         """What state this is: the committed version, and the number of the last command since then."""
         self.folder = ""
+        self.functors: dict[str, UserFunctor] = {}
         self._touched = touched = TouchedRows(self.tables)
         self.nonrecursive = _RecordedCounters(self.tables, "nonrecursive", touched)
         self.recursive = _RecordedCounters(self.tables, "recursive", touched)
@@ -139,6 +143,15 @@ class RecordedShard(Shard):
     def join(self, exchange: Exchange) -> None:
         """Work in another job."""
         self._exchange = exchange
+
+    def do_functors(self, functors: Mapping[str, bytes]) -> None:
+        """Rules call these functions of the user."""
+        self.functors.update({name: pickle.loads(each) for name, each in functors.items()})
+
+    def obey(self, commands: Iterable[ShardCommand]) -> list[Any]:
+        """Do all commands; what each gives."""
+        with using(self.functors):
+            return super().obey(commands)
 
     # --- what changes ----------------------------------------------------------------------------------
 
@@ -205,11 +218,13 @@ class RecordedShard(Shard):
         parts = {name: self._all_rows(name) if is_base else self._touched.of(name) for name in names}
         parts = {name: ids for name, ids in parts.items() if len(ids)}
         dropped = [] if is_base else sorted(self._touched.dropped)
-        size = _write(record_path(self.folder, name, self.number), *self._record(parts, dropped))
+        path = record_path(self.folder, name, self.number)
+        if not path.exists():  # or it was written before what is being repeated
+            _write(path, *self._record(parts, dropped))
         self._touched.clear(names)
         self.version = version
         _clean(self.folder, self.number, oldest)
-        return size, self.ranking.rounds, self.ranking.deferred
+        return path.stat().st_size, self.ranking.rounds, self.ranking.deferred
 
     def _record(self, parts: Mapping[str, Ids], dropped: Sequence[str]) -> tuple[dict[str, Any], _Arrays]:
         arrays: _Arrays = {}
@@ -245,7 +260,8 @@ class RecordedShard(Shard):
     def do_write(self, predicate: str, tree: SetTree, name: str) -> str:
         """Write the rows of a set; gives the file."""
         path = Path(self.folder) / f"{name}-{self.number}.npy"
-        np.save(path, self.rows(predicate, self.built(tree)))
+        with replacing(path) as written:
+            np.save(written, self.rows(predicate, self.built(tree)))
         return str(path)
 
     def do_publish(self, relation: Relation, files: Sequence[str], folder: str) -> None:
@@ -253,7 +269,8 @@ class RecordedShard(Shard):
         from holdfast.backends.spark_parted.frames import write_parquet
 
         rows = np.load(files[self.number])
-        write_parquet(rows, relation, self.dictionary, Path(folder) / f"part-{self.number}.parquet")
+        with replacing(Path(folder) / f"part-{self.number}.parquet") as written:
+            write_parquet(rows, relation, self.dictionary, written)
 
     # --- restoring -------------------------------------------------------------------------------------
 
@@ -327,19 +344,25 @@ def record_name(version: int, *, is_base: bool) -> str:
     return f"{'base' if is_base else 'log'}-{version}-{secrets.token_hex(4)}"
 
 
-def _write(path: Path, about: Mapping[str, Any], arrays: _Arrays) -> int:
-    """Write a file that survives a crash of the machine; gives its size."""
-    with path.open("wb") as file:
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """A file to be written that takes this path when it is whole: a repeated task may write it while others read it."""
+    written = path.with_name(f".{secrets.token_hex(4)}-{path.name}")
+    yield written
+    written.replace(path)
+
+
+def _write(path: Path, about: Mapping[str, Any], arrays: _Arrays) -> None:
+    """Write a file that survives a crash of the machine."""
+    with replacing(path) as written, written.open("wb") as file:
         np.savez(file, about=np.frombuffer(json.dumps(about).encode(), np.uint8), **arrays)  # type: ignore[arg-type]
         file.flush()
         os.fsync(file.fileno())
-        size = file.tell()
     folder = os.open(path.parent, os.O_RDONLY)
     try:
         os.fsync(folder)
     finally:
         os.close(folder)
-    return size
 
 
 def _clean(folder: str, shard: int, oldest: int) -> None:

@@ -47,10 +47,14 @@ def serve_values(connection: Connection, dictionary: Dictionary) -> None:
     """Give codes to the values that a replica does not know, until it is gone."""
     while True:
         try:
-            request = pickle.loads(connection.recv_bytes())
-            connection.send_bytes(pickle.dumps(_answer(dictionary, *request)))
+            connection.send_bytes(answered(dictionary, connection.recv_bytes()))
         except (EOFError, OSError):
             return
+
+
+def answered(dictionary: Dictionary, request: bytes) -> bytes:
+    """The answer to what a replica asks for."""
+    return pickle.dumps(_answer(dictionary, *pickle.loads(request)))
 
 
 def _answer(dictionary: Dictionary, what: str, known: int, given: Any) -> tuple[str, Any]:
@@ -73,6 +77,12 @@ def _codes(ids: ValueIds, values: Sequence[Any]) -> Codes:
     if set(map(type, values)) == {str}:
         return ids.encode_strings(values)
     return np.fromiter(map(ids.id_of_number, values), np.int64, len(values))
+
+
+def encoded_values(dictionary: Dictionary, values: Sequence[Value]) -> Codes:
+    """The codes of some values."""
+    with dictionary.ids.lock:
+        return _codes(dictionary.ids, values)
 
 
 def codes_by(connection: Connection, values: Sequence[Value]) -> Codes:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import atexit
 import secrets
 import shutil
+import sys
 import tempfile
 import weakref
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from holdfast.backends.abilities import Frames, ModuleBudget
@@ -19,21 +21,28 @@ from holdfast.backends.parted.store import PartedBackend
 from holdfast.backends.protocol import Engine, Facts, Watch
 from holdfast.backends.spark_parted.crew import SparkCrew, release_idle
 from holdfast.backends.spark_parted.frames import GivenFrame, ShardRows, taken_in
-from holdfast.backends.spark_parted.jobs import JobSettings
+from holdfast.backends.spark_parted.jobs import DIRECT, SHUFFLE, JobSettings
 from holdfast.errors import Diagnostic, UsageError
 from holdfast.exclusive import InterruptedCommitError
 from holdfast.formats.fact_data import is_spark_frame
 from holdfast.plans.model import AnyPlan, Plan
+from holdfast.program.impact import AnyRule
 from holdfast.program.model import Relation
 from holdfast.quick_dataclass import dataclass
 from holdfast.spark_session import spark_errors
-from holdfast.user_functors import functors_of
+from holdfast.user_functors import UserFunctor, functors_of, registered
 from holdfast.values.dictionary import Codes, Dictionary
 
 if TYPE_CHECKING:
+    from pyspark import SparkConf
     from pyspark.sql import DataFrame, SparkSession
 
-_CRYPTO = ("spark.network.crypto.enabled", "spark.io.encryption.enabled", "spark.ssl.enabled")
+_ENCRYPTED = "connections between tasks are not encrypted, and {} is set"
+_NOT_DIRECT = {
+    "spark.dynamicAllocation.enabled": "Spark has no barrier stages under dynamic allocation",
+    **{name: _ENCRYPTED.format(name) for name in ("spark.network.crypto.enabled", "spark.ssl.enabled")},
+}
+"""Settings with which tasks cannot send rows directly."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +67,7 @@ class SparkPartedBackend(PartedBackend, ModuleBudget, Frames):
         watch: Watch,
     ) -> None:
         self._settings, self._options = settings, options
+        self._functors: dict[str, UserFunctor] = {}  # that the shards know
         self._unread = weakref.WeakSet[ShardRows]()  # views of E and I that were not read yet
         # Modules work on the driver: their edges have to fit there (-1: no modules), and what they derive.
         self.most_for_modules, self.most_by_modules = options.moduleRows or -1, options.moduleFacts
@@ -65,7 +75,7 @@ class SparkPartedBackend(PartedBackend, ModuleBudget, Frames):
         self._driver.before_change = self._before_change
 
     def _crew(self, watch: Watch) -> SparkCrew:
-        """The shards: in tasks of a barrier stage."""
+        """The shards: in tasks of Spark."""
         crew = SparkCrew(
             self._settings, self.dictionary, watch, self.relations, self.placement, self._options.holdSeconds
         )
@@ -74,12 +84,17 @@ class SparkPartedBackend(PartedBackend, ModuleBudget, Frames):
         return crew
 
     def _parted(self, plan: AnyPlan, *, ranked: bool = False) -> AnyParted:
-        used = functors_of(plan.rule) if isinstance(plan, Plan) else ()
-        if used:
-            message = f"rule {plan.rule.name} uses {used[0]}; the spark-parted engine does not support user functors"
-            help = 'use engine="memory" for this program'
-            raise UsageError(Diagnostic("E0917", message, plan.rule.span, help=help))
+        for name in functors_of(plan.rule) if isinstance(plan, Plan) else ():
+            self._send_functor(name, plan.rule)
         return super()._parted(plan, ranked=ranked)
+
+    def _send_functor(self, name: str, rule: AnyRule) -> None:
+        """Have the shards know a function of the user, as it is registered now."""
+        functor = registered(name)
+        if self._functors.get(name) is not functor:
+            self.crew.functors[name] = packed = _packed(functor, rule)
+            self._driver.ask("functors", {name: packed})
+            self._functors[name] = functor
 
     # --- transactions ----------------------------------------------------------------------------------
 
@@ -197,6 +212,27 @@ class SparkPartedBackend(PartedBackend, ModuleBudget, Frames):
             self._unread.discard(rows)
 
 
+def _packed(functor: UserFunctor, rule: AnyRule) -> bytes:
+    """A functor as executors take it: with its code, since they need not have its module."""
+    from pyspark import cloudpickle as untyped
+
+    cloudpickle: Any = untyped
+    module = sys.modules.get(getattr(functor.function, "__module__", None) or "")
+    is_plain = module is not None and isinstance(functor.function, FunctionType)
+    try:
+        if is_plain:
+            cloudpickle.register_pickle_by_value(module)
+        try:
+            return bytes(cloudpickle.dumps(functor))
+        finally:
+            if is_plain:
+                cloudpickle.unregister_pickle_by_value(module)
+    except Exception as error:
+        message = f"the functor @{functor.name} cannot be sent to executors: {error}"
+        help = "define it without files, locks and connections in its module or closure"
+        raise UsageError(Diagnostic("E0917", message, rule.span, help=help)) from error
+
+
 def spark_parted(session: SparkSession, parts: int | None) -> Engine:
     """Makes backends on the executors of a session."""
 
@@ -219,20 +255,34 @@ def _number(name: str, text: str) -> float:
 def job_settings(session: SparkSession, parts: int | None) -> JobSettings:
     """What the jobs of a knowledge base need; refuses a session in which they cannot run."""
     context = _context(session)
-    conf = context.getConf()
-    for name in _CRYPTO:
-        if conf.get(name, "false") == "true":
-            raise _refused(f"its connections and files are not encrypted, and {name} is set")
-    if conf.get("spark.dynamicAllocation.enabled", "false") == "true":
-        raise _refused("Spark has no barrier stages under dynamic allocation")
+    exchange = _exchange(session, context.getConf())
     is_local = context.master.startswith("local")
-    slots = _slots(context) if is_local else 0
+    slots = _slots(context) if is_local and exchange == DIRECT else 0
     wanted = parts or int(session.conf.get("spark.holdfast.shards", "0") or 0) or slots or context.defaultParallelism
     if slots and wanted > slots:
         message = f"{wanted} shards need {wanted} cores at once, and {context.master} has {slots}"
-        raise UsageError(Diagnostic("E1004", message, help=f"use spark-parted[{slots}], or a master with more cores"))
+        help = f"use spark-parted[{slots}], a master with more cores, or spark.holdfast.exchange=shuffle"
+        raise UsageError(Diagnostic("E1004", message, help=help))
     made = session.newSession()
-    return JobSettings(made, secrets.token_hex(8), wanted, _folder(session, is_local=is_local), is_local)
+    return JobSettings(made, secrets.token_hex(8), wanted, _folder(session, is_local=is_local), is_local, exchange)
+
+
+def _exchange(session: SparkSession, conf: SparkConf) -> str:
+    """How rows move between shards: as the user says, else directly where that is possible."""
+    chosen = session.conf.get("spark.holdfast.exchange", None) or "auto"
+    if chosen not in ("auto", DIRECT, SHUFFLE):
+        message = f"spark.holdfast.exchange is auto, direct or shuffle, not {chosen!r}"
+        raise UsageError(Diagnostic("E1004", message))
+    if _is_set(conf, "spark.io.encryption.enabled"):
+        raise _refused("its files are not encrypted, and spark.io.encryption.enabled is set")
+    obstacles = [why for name, why in _NOT_DIRECT.items() if _is_set(conf, name)]
+    if chosen == DIRECT and obstacles:
+        raise _refused(f"{obstacles[0]}; spark.holdfast.exchange=shuffle does without")
+    return SHUFFLE if chosen == SHUFFLE or obstacles else DIRECT
+
+
+def _is_set(conf: SparkConf, name: str) -> bool:
+    return conf.get(name, "false") == "true"
 
 
 def _context(session: SparkSession):  # type: ignore[no-untyped-def]

@@ -13,9 +13,9 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from multiprocessing.connection import Connection
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-from holdfast.backends.parted.exchange import StoppedError
+from holdfast.backends.parted.exchange import Exchange, StoppedError
 from holdfast.backends.parted.partition import AnyParted
 from holdfast.backends.parted.shard import ShardCommand
 from holdfast.backends.spark_parted.links import Door, SocketAddress, connected, shut, unpacked
@@ -114,6 +114,16 @@ class TaskWatch:
 # --- between tasks -------------------------------------------------------------------------------------
 
 
+class TurnExchange(Exchange, Protocol):
+    """An exchange that knows to which command of the driver its rows belong."""
+
+    turn: int
+
+    def stop(self) -> None:
+        """This shard has failed: the others must not wait for it."""
+        ...
+
+
 class SocketExchange:
     """Rows go directly from task to task.
 
@@ -174,11 +184,11 @@ def _sent(peer: Connection, turn: int, data: bytes) -> None:
 class HeldShard:
     """A shard in the memory of this worker, with the plans that it knows."""
 
-    def __init__(self, settings: TaskSettings, number: int) -> None:
+    def __init__(self, number: int, parts: int, folder: str) -> None:
         self.dictionary, self.watch = ReplicaDictionary(), TaskWatch()
         exchange = SocketExchange(number, {}, self.dictionary)
-        self.shard = RecordedShard(number, settings.parts, exchange, self.dictionary, self.watch)
-        self.shard.folder = settings.folder
+        self.shard = RecordedShard(number, parts, exchange, self.dictionary, self.watch)
+        self.shard.folder = folder
         self.plans: dict[int, AnyParted] = {}
 
     @property
@@ -195,6 +205,39 @@ class HeldShard:
         dropped = {id(plan) for name, *arguments in commands if name == "forget_plans" for plan in arguments[0]}
         if dropped:
             self.plans = {number: plan for number, plan in self.plans.items() if id(plan) not in dropped}
+
+    def take_up(self, assigned: Assignment, exchange: TurnExchange) -> None:
+        """Be the shard that the driver wants, restored from files if it says so."""
+        if assigned.saved is not None:
+            self.shard.restore_recorded(assigned.saved)
+        self.label = assigned.label
+        self.shard.join(exchange)
+
+    def obeyed(
+        self,
+        exchange: TurnExchange,
+        turn: int,
+        step: int,
+        newest: int,
+        most: tuple[float, float],
+        commands: Sequence[ShardCommand],
+    ) -> bytes:
+        """Do some commands; gives the answer for the driver."""
+        exchange.turn, self.watch.most = turn, most
+        self.dictionary.newest = max(self.dictionary.newest, newest)
+        try:
+            answers = self.shard.obey(commands)
+        except (EOFError, ConnectionError):  # another shard is gone, and the driver will see that
+            raise
+        except StoppedError:
+            exchange.stop()
+            return pickle.dumps((STOPPED, None, self.watch.usage()))
+        except Exception as error:
+            exchange.stop()
+            return pickle.dumps((FAILED, _portable(error), self.watch.usage()))
+        self.shard.step = step
+        self.forget_plans(commands)
+        return pickle.dumps((OK, answers, self.watch.usage()), 5)
 
 
 HeldShards: TypeAlias = dict[tuple[str, int], HeldShard]
@@ -245,7 +288,7 @@ class _Task:
             held = self._assigned(assigned)
             with suppress(EOFError, ConnectionError):
                 while (message := unpacked(self._driver.recv_bytes(), held.plans)) is not None:
-                    self._driver.send_bytes(self._obeyed(held, *message))
+                    self._driver.send_bytes(held.obeyed(self._exchange, *message))
                 return
             self._drop()
         except BaseException:
@@ -263,17 +306,16 @@ class _Task:
     def _assigned(self, assigned: Assignment) -> HeldShard:
         settings, number = self._settings, assigned.shard
         place = settings.knowledge_base, number
-        held = self._held.get(place) if assigned.saved is None else HeldShard(settings, number)
+        held = self._held.get(place)
+        if assigned.saved is not None:
+            held = HeldShard(number, settings.parts, settings.folder)
         assert held is not None
         self._drop()
         held.dictionary.connection = connected(settings.driver, settings.key, (VALUES, number))
         self._open.append(held.dictionary.connection)
-        if assigned.saved is not None:
-            held.shard.restore_recorded(assigned.saved)
-        held.label = assigned.label
         self._exchange = SocketExchange(number, self._peers(assigned), held.dictionary)
         self._open.append(self._exchange)
-        held.shard.join(self._exchange)
+        held.take_up(assigned, self._exchange)
         self._held[place] = held
         self._driver.send_bytes(pickle.dumps(OK))
         return held
@@ -286,32 +328,6 @@ class _Task:
             other, peer = self._came.get(timeout=_WAIT)
             peers[other] = peer
         return dict(sorted(peers.items()))
-
-    def _obeyed(
-        self,
-        held: HeldShard,
-        turn: int,
-        step: int,
-        newest: int,
-        most: tuple[float, float],
-        commands: Sequence[ShardCommand],
-    ) -> bytes:
-        """Do some commands; gives the answer for the driver."""
-        self._exchange.turn, held.watch.most = turn, most
-        held.dictionary.newest = max(held.dictionary.newest, newest)
-        try:
-            answers = held.shard.obey(commands)
-        except (EOFError, ConnectionError):  # another shard is gone, and the driver will see that
-            raise
-        except StoppedError:
-            self._exchange.stop()
-            return pickle.dumps((STOPPED, None, held.watch.usage()))
-        except Exception as error:
-            self._exchange.stop()
-            return pickle.dumps((FAILED, _portable(error), held.watch.usage()))
-        held.shard.step = step
-        held.forget_plans(commands)
-        return pickle.dumps((OK, answers, held.watch.usage()), 5)
 
 
 def _portable(error: Exception) -> Exception:

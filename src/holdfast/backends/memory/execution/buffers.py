@@ -1,4 +1,4 @@
-"""Where steps write what they give."""
+"""Output buffers of steps."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MOST_GROUPS = 1 << 31
 
 
 class Buffer:
-    """What a step gives, allocated on first use and used again for each batch."""
+    """The output of a step, allocated on first use and reused for each batch."""
 
     def __init__(self, width: int) -> None:
         self.width = width
@@ -30,7 +30,7 @@ class Buffer:
 
 
 class OutputBuffer(Buffer):
-    """Where one thread writes what a join gives, and how often, if it tallies."""
+    """The output of a join in one thread: rows, and the weights of the rows if it tallies."""
 
     def __init__(self, width: int) -> None:
         super().__init__(width)
@@ -41,7 +41,7 @@ class OutputBuffer(Buffer):
 
     @property
     def tally(self) -> tuple[NDArray[np.uint64], NDArray[np.uint64], Weights, Ids, Weights]:
-        """Where a kernel counts: seen, counts, weights, known, known weights."""
+        """The arrays that a kernel counts in: seen, counts, weights, known, known weights."""
         return self.seen, self.counts, self.weights, self.known, self.known_weights
 
     @property
@@ -50,12 +50,12 @@ class OutputBuffer(Buffer):
         return bool(self.known[-1])
 
     def known_heads(self) -> tuple[Ids, Weights]:
-        """Those heads, and how many instances each stands for."""
+        """The known heads of the last batch, each with the number of its instances."""
         count = self.known[-1]
         return self.known[:count].copy(), self.known_weights[:count]
 
     def prepare_tally(self, counted_in_place: int) -> None:
-        """Make what only a tally needs, on first use, and again before the number of groups fills its 32 bits."""
+        """Allocate the arrays of a tally on first use, and again before the number of groups overflows its 32 bits."""
         if not len(self.seen) or self.seen[-1] > _MOST_GROUPS:
             self.seen, self.weights = np.zeros(_TALLY_SLOTS, np.uint64), np.empty(BATCH, np.int32)
             self.counts = np.zeros(counted_in_place, np.uint64)

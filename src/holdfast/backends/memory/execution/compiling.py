@@ -1,4 +1,4 @@
-"""From the steps of a plan to steps that run."""
+"""Compiles the steps of a plan into steps that run."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from holdfast.values.dictionary import Dictionary
 def compiled(
     plan: Plan, tables: Mapping[str, Table], dictionary: Dictionary, before: tuple[Var, ...] = ()
 ) -> list[Runnable]:
-    """The steps of a plan, which begins with bindings of some variables; the last one writes the head where it can."""
+    """Compiles a plan that begins with bindings of some variables; the last step writes the head where it can."""
     steps: list[Runnable] = []
     if len(plan.outputs) > 1:
         head: tuple[Term, ...] = plan.live[-1]
@@ -43,7 +43,7 @@ def compiled(
 def runnable(
     step: Step, before: Sequence[Var], after: Sequence[Term], tables: Mapping[str, Table], dictionary: Dictionary
 ) -> Runnable:
-    """One step, from the variables that are live before it to what it gives."""
+    """Compiles one step, from the variables live before it to its output."""
     columns = ColumnSources(before, dictionary)
     match step:
         case Scan(atom=atom, key=key):

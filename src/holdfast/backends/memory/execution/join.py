@@ -26,12 +26,12 @@ NO_IDS: Ids = np.empty(0, np.int32)
 _NO_KEY = np.empty(0, np.int64)
 _NO_ROWS: Rows = np.empty((0, 0), np.int64)
 _NO_HEADS = NO_IDS, NO_WEIGHTS
-_COUNTED_IN_PLACE = 1 << 20  # values below; pages of larger ones are not touched, so they cost nothing
+_COUNTED_IN_PLACE = 1 << 20  # values below this are counted; pages of larger ones stay untouched and cost nothing
 _WORTH_A_TALLY = 256  # bindings
-_SOME, _SOME_EACH = 512, 8  # rows that a few bindings may give, all and each, before the buffer grows
+_SOME, _SOME_EACH = 512, 8  # rows that a few bindings may emit, in total and each, before the buffer grows
 _GATHERED = 1 << 19  # bindings
-_FAN_OUT = 4  # facts that a binding must meet for heads to be tallied
-_ALIKE = 0.75  # distinct heads of all; with more, they are not tallied
+_FAN_OUT = 4  # facts that a binding must match for heads to be tallied
+_ALIKE = 0.75  # share of distinct heads; above it, heads are not tallied
 
 _expand: Callable[..., tuple[int, int, int]] = kernels.expand
 _tally: Callable[..., tuple[int, int, int]] = kernels.tally
@@ -39,7 +39,7 @@ _reject: Callable[..., int] = kernels.reject
 
 
 class ScanStep(Runnable):
-    """Walks through the facts of a set."""
+    """Scans the facts of a set."""
 
     def __init__(self, step: Scan, table: Table, shape: AtomShape) -> None:
         self.place = step.read, step.atom.predicate
@@ -47,7 +47,7 @@ class ScanStep(Runnable):
         self.shape = shape
         self.buffer = Buffer(len(shape.outputs))
         self.pattern = shape.pattern(table.all_columns, table.all_columns)
-        self.numbers_goals = kernels.FROM_PLACE in shape.outputs  # then by their places in a list, not by row ids
+        self.numbers_goals = kernels.FROM_PLACE in shape.outputs  # by place in a list, not by row id
 
     def prepare(self, views: ReadViews) -> None:
         facts, predicate = views.walks[self.place], self.place[1]
@@ -95,15 +95,15 @@ class ScanStep(Runnable):
 
 
 class JoinStep(Runnable):
-    """A join by an index on some columns; rejecting, it keeps the bindings that meet nothing.
+    """A join by an index on some columns; as an anti-join it keeps the bindings that match nothing.
 
-    As the last step it may write heads that are alike once, with a weight, where bindings meet many facts: a rule
-    with millions of instances for thousands of heads would else spend its time finding the same rows again.
+    As the last step of a plan it may write equal heads once, with a weight, where bindings match many facts: a rule
+    with millions of instances for thousands of heads would otherwise spend its time finding the same rows again.
     """
 
     may_tally = False
     weights = NO_WEIGHTS  # of the last batch
-    known = _NO_HEADS  # heads of the last batch that are not among its rows, since their row ids are known
+    known = _NO_HEADS  # heads of the last batch whose row ids are known, so they are not among its rows
 
     def __init__(self, step: Join | AntiJoin, table: Table, shape: AtomShape) -> None:
         self.step, self.rejects = step, isinstance(step, AntiJoin)
@@ -122,7 +122,7 @@ class JoinStep(Runnable):
             self.pattern = self.shape.pattern(self.index.others, self.index.straight)
         self.probe = views.probes[self.place]
         self.instances = self.distinct = 0
-        if not self.fan_out:  # nothing was met yet: what a key has on average
+        if not self.fan_out:  # no batch has run yet: estimate by the average number of facts per key
             seen = self.index.covered if len(self.probe.visible) else self.probe.high - self.probe.low
             self.fan_out = seen / max(1, self.index.keys)
 
@@ -146,7 +146,7 @@ class JoinStep(Runnable):
     def _in_batches(
         self, bindings: Rows, first: tuple[OutputBuffer, int] | None = None, i: int = 0, cursor: int = -1
     ) -> Iterator[Rows]:
-        """From where a first batch was full, if there was one."""
+        """Joins the rest of the bindings, from where a first batch filled its buffer, if there was one."""
         tallies = self._tallies(len(bindings))
         if tallies:
             bindings = grouped(bindings, self.shape.group)
@@ -169,7 +169,7 @@ class JoinStep(Runnable):
         return self.fan_out >= _FAN_OUT and many_alike and not len(self.quota)
 
     def gathered(self, batches: Iterable[Rows]) -> Iterator[Rows]:
-        """Larger batches where heads will be tallied: more of them are alike."""
+        """Merges batches where heads will be tallied, so that more of them are equal."""
         kept, count = list[Rows](), 0
         for batch in batches:
             if not self._may_be_alike:
@@ -184,7 +184,7 @@ class JoinStep(Runnable):
             yield np.concatenate(kept)
 
     def _weighed(self, count: int) -> int:
-        """The instances of a batch; remembers how many were alike."""
+        """The number of instances in a batch; records how many of their heads were equal."""
         known, weights = self.known
         if not len(self.weights) and not len(known):
             return count
@@ -194,8 +194,11 @@ class JoinStep(Runnable):
         return instances
 
     def _joined(self, bindings: Rows, tallies: bool, i: int, cursor: int) -> Iterator[tuple[OutputBuffer, int]]:
-        """Where the next rows are and how many: two threads take half of the bindings each; when one has no more, half
-        of what the other has left, while that is worth it.  Begins with the first binding at `cursor`."""
+        """Yields output buffers with the number of rows in each.  Begins with the first binding at `cursor`.
+
+        Two threads take half of the bindings each.  When one has finished, it takes half of what the other has left, as
+        long as that is worth it.
+        """
         kernel, (buffer, other) = _tally if tallies else _expand, self.buffers
         stop = len(bindings)
         while i < stop:
@@ -221,16 +224,16 @@ class JoinStep(Runnable):
                 i, cursor = j, other_cursor
 
     def _splits(self, bindings: int, tallies: bool) -> bool:
-        """Whether two threads share this number of bindings."""
+        """Whether two threads should share this number of bindings."""
         work = bindings * max(1, int(self.fan_out)) if tallies else bindings
         return bindings > 1 and worth_splitting(work) and not len(self.quota)
 
     def facts(self) -> tuple[Any, ...]:
-        """The constants, the facts that are seen, their index, and the atom."""
+        """The constants, the visible facts, their index, and the atom, as the kernels take them."""
         return self.shape.constants, self.probe.view(self.table), self.index.arrays, self.pattern
 
     def _arguments(self, buffer: OutputBuffer, tallies: bool, rows: int | None = None) -> tuple[Any, ...]:
-        """The arguments of a kernel beside the bindings; it may write this number of rows."""
+        """The arguments of a kernel after the bindings, with a buffer for `rows` rows."""
         out = buffer.of(buffers.BATCH if rows is None else rows)
         if not tallies:
             limit = (self.goal, self.quota) if len(self.quota) else (-1, NO_IDS)
@@ -241,7 +244,7 @@ class JoinStep(Runnable):
         return *self.facts(), self.shape.outputs, counting, self._known_heads(), out
 
     def _known_heads(self) -> tuple[Any, ...]:
-        """An index of the heads by all columns but the one that comes from facts, as `kernels.tally` takes it."""
+        """An index of the heads on all columns but the joined fact's, in the form that `kernels.tally` takes."""
         facts = self.shape.fact_columns.tolist()
         key = tuple(column for column in range(len(self.shape.outputs)) if column not in facts)
         index = self.heads.present_index(key) if self.heads is not None and key and len(facts) == 1 else None
@@ -251,7 +254,7 @@ class JoinStep(Runnable):
 
 
 class LookupStep(Runnable):
-    """A join where every column is known: the fact is there, or it is not."""
+    """A join where every column is bound: it only checks whether the fact exists."""
 
     def __init__(self, step: Join | AntiJoin, table: Table, shape: AtomShape) -> None:
         self.step, self.joins = step, isinstance(step, Join)
@@ -288,7 +291,7 @@ class LookupStep(Runnable):
 
 
 def grouped(bindings: Rows, columns: CodeArray) -> Rows:
-    """Bindings with those that agree in some columns side by side, nearly: those that are so already are left alone."""
+    """Sorts bindings so that those that agree in some columns are adjacent, unless most of them are already."""
     if not len(columns):
         return bindings
     values = bindings[:, columns]

@@ -1,7 +1,7 @@
 """The last join of a plan with ranks: the heads of all instances, and of the founded ones.
 
-Where bindings meet many facts, and most heads are there already, instances are not written: heads are counted while it
-joins, and one pass over an index of them replaces a look-up for each instance.
+Where bindings match many facts and most heads exist already, instances are not written: the join counts the heads as it
+runs, and one pass over an index of the heads replaces a lookup for each instance.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ from holdfast.values import Type
 from holdfast.values.dictionary import Dictionary
 
 Judged = tuple[Ids, RowNumbers, RowNumbers]
-"""Row ids of heads, each with how many instances and how many founded ones it has."""
+"""Row ids of heads, each with the numbers of its instances and of its founded instances."""
 Others = tuple[Rows, RowNumbers]
-"""Heads that are not known, one for each instance, with the highest rank of the body."""
+"""Unknown heads, one for each instance, with the highest rank of the body."""
 
 WORTH = 64  # bindings
-FAN_OUT = 4  # facts that a binding must meet
-_OTHERS = 4  # known heads of a group that are passed over, for each instance
-_PLACES = 1 << 20  # values that are counted in their own places; pages of larger ones are not touched
-_CAPACITY = 1 << 16  # known heads at a time, at first
+FAN_OUT = 4  # facts that a binding must match
+_OTHERS = 4  # known heads of a group to skip, for each instance
+_PLACES = 1 << 20  # values that are counted in place; pages of larger ones stay untouched
+_CAPACITY = 1 << 16  # initial capacity for known heads
 _MOST_GROUPS = 1 << 31
 
 Highest = Callable[[Sequence[tuple[str, Rows]], int], RowNumbers]
-"""Looks up the highest rank of so many facts side by side."""
+"""Looks up the highest rank in each row of facts, given the number of rows."""
 _RANK = Var("rank#", Type.NUMBER)
 
 _tally: Callable[..., tuple[int, int, int, int, int]] = kernels.tally_ranked
@@ -47,7 +47,7 @@ _tally: Callable[..., tuple[int, int, int, int, int]] = kernels.tally_ranked
 class RankedJoin:
     """The last step of a plan that emits the head and then the body's facts that have ranks.
 
-    Where it pays, heads are `counted`.  Else, if the joined facts have no ranks, the highest rank of a binding is
+    Where it pays, heads are `counted`.  Otherwise, if the joined facts have no ranks, the highest rank of a binding is
     looked up before the join, and `carried` through it to each of its instances.
     """
 
@@ -73,7 +73,7 @@ class RankedJoin:
 
     @classmethod
     def of(cls, pipeline: CompiledPlan, dictionary: Dictionary) -> RankedJoin | None:
-        """None if the last step does not join, or does not write the head."""
+        """The ranked join of a plan, or None if the last step is not a join or does not write the head."""
         plan = pipeline.plan
         if len(plan.steps) < 2 or not isinstance(plan.steps[-1], Join):
             return None
@@ -90,7 +90,7 @@ class RankedJoin:
             self.carried.prepare(views)
 
     def carry(self, bindings: Rows, step: Runnable, highest: Highest) -> Iterator[Others]:
-        """The heads of the instances of some bindings, each with the highest rank of its body."""
+        """Yields the heads of the instances of some bindings, each with the highest rank of its body."""
         with_rank = np.empty((len(bindings), bindings.shape[1] + 1), np.int64)
         with_rank[:, :-1] = bindings
         with_rank[:, -1] = self._highest(bindings, highest)
@@ -101,7 +101,7 @@ class RankedJoin:
         return highest([(predicate, project.run(bindings)[0]) for predicate, project in self.before], len(bindings))
 
     def worthwhile(self, bindings: Rows) -> tuple[Rows, JoinStep, Index] | None:
-        """If it is worth to count: the bindings, those of a group side by side, and the index of the heads."""
+        """The bindings sorted by group, the join and the index of the heads, if counting is worth it."""
         join = self.counted
         if join is None or len(bindings) < WORTH or join.fan_out < FAN_OUT or join.table.fetch is not None:
             return None
@@ -117,7 +117,7 @@ class RankedJoin:
     def count(
         self, bindings: Rows, join: JoinStep, index: Index, highest: Highest, ranks: Callable[[], tuple[Any, ...]]
     ) -> Iterator[tuple[Judged, Others]]:
-        """What worthwhile bindings give.  `highest` looks ranks of facts up, `ranks` has those to compare with."""
+        """Counts the heads of worthwhile bindings.  `highest` looks up ranks of facts, `ranks` has those to compare."""
         of_bindings, i, cursor = self._highest(bindings, highest), 0, -1
         while i < len(bindings):
             known, (out, highs) = self._prepared()
@@ -157,7 +157,7 @@ class RankedJoin:
 
 
 def _counting(step: Runnable) -> JoinStep | None:
-    """A step that gives the head one column, by which heads can be counted."""
+    """A join that writes a single column of the head, by which heads can be counted."""
     if not isinstance(step, JoinStep) or not step.shape.can_tally or len(step.shape.outputs) < 2:
         return None
     return step if len(step.shape.fact_columns) == 1 else None

@@ -1,4 +1,4 @@
-"""Atoms as the kernels take them: where each value of a key and of an output comes from."""
+"""Atoms in the form that the kernels take: the source of each value of a key and of an output."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CodeArray = NDArray[np.int64]
 
 
 class ColumnSources:
-    """Where values come from while a step runs: live variables, the joined fact's columns, constants."""
+    """The sources of values while a step runs: live variables, columns of the joined fact, constants."""
 
     def __init__(self, live: Sequence[Var], dictionary: Dictionary) -> None:
         self.live = {variable: position for position, variable in enumerate(live)}
@@ -27,7 +27,7 @@ class ColumnSources:
         self.dictionary = dictionary
 
     def origin(self, term: Term) -> int:
-        """The origin of a variable or constant, as the kernels take it."""
+        """The origin of a variable or constant, encoded for the kernels."""
         match term:
             case Var() if term in self.live:
                 return kernels.FROM_BINDING + self.live[term]
@@ -43,8 +43,8 @@ class ColumnSources:
 
 @dataclass(frozen=True)
 class AtomShape:
-    """An atom as the kernels take it: its key with where the key's values come from, the columns that must be
-    equal because a variable repeats, and where the output's columns come from."""
+    """An atom in the form that the kernels take: its key with the sources of the key's values, the columns that must be
+    equal because a variable repeats, and the sources of the output's columns."""
 
     key: CodeArray
     origins: CodeArray
@@ -59,11 +59,11 @@ class AtomShape:
         return self.outputs[self.outputs < kernels.FROM_FACT]
 
     def pattern(self, others: CodeArray, straight: CodeArray) -> tuple[CodeArray, ...]:
-        """As the kernels take it; `others` are the columns not in the key, `straight` if an index has them in order."""
+        """Encodes the atom; `others` are the columns not in the key, `straight` if an index has them in order."""
         return self.origins, others, straight, self.left, self.right
 
     def keys_of(self, bindings: Rows) -> Rows:
-        """What each binding looks up."""
+        """The key that each binding looks up."""
         keys = np.empty((len(bindings), len(self.origins)), np.int64)
         for place, origin in enumerate(self.origins):
             is_constant = origin >= kernels.FROM_CONSTANT
@@ -78,7 +78,7 @@ class AtomShape:
 
     @property
     def can_tally(self) -> bool:
-        """Whether `kernels.tally` can do it."""
+        """Whether `kernels.tally` supports this shape."""
         return len(self.fact_columns) > 0 and not len(self.left)
 
 
@@ -89,7 +89,7 @@ def shape_of(
     outputs: Sequence[Term],
     places: Mapping[int, int] | None = None,
 ) -> AtomShape:
-    """`places` gives the place of each column in what the kernel reads, if that is not the table's row."""
+    """The shape of an atom; `places` maps each column to its place in the kernel's input, if not a table row."""
     origins = [columns.origin(_known(arguments[column])) for column in key]
     left, right = [], []
     for column, argument in enumerate(arguments):
@@ -111,5 +111,5 @@ def _known(argument: Argument) -> Var | Const:
 
 
 def codes(values: Sequence[int]) -> CodeArray:
-    """As the kernels take them."""
+    """Encodes origins for the kernels."""
     return np.array(values, np.int64)

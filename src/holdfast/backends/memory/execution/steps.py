@@ -22,15 +22,14 @@ from holdfast.values.dictionary import Dictionary
 class Runnable(ABC):
     """A step ready to run."""
 
-    done = 1.0  # the part of the facts that was walked through, by the first step
+    done = 1.0  # the facts that the first step scanned
 
     def prepare(self, views: ReadViews) -> None:  # noqa: B027  most steps read no facts
-        """Read the facts as they are now; a step sees none that are added during the run."""
+        """Read the facts as they are now; the step does not see facts added during the run."""
 
     @abstractmethod
     def run(self, bindings: Rows) -> Iterable[Rows]:
-        """The next bindings, in batches; a batch is valid until the next one is requested.  A tuple has one or
-        none: there are no more."""
+        """The next bindings in batches, each valid until the next one is requested.  A tuple has at most one."""
 
 
 class CompareStep(Runnable):
@@ -93,7 +92,7 @@ class UnnestStep(Runnable):
 
 
 class ProjectStep(Runnable):
-    """The head's arguments from the last bindings, where no kernel could write them at once."""
+    """Computes the head's arguments from the last bindings, where no kernel could write them directly."""
 
     def __init__(self, before: Sequence[Var], after: Sequence[Term], dictionary: Dictionary) -> None:
         self.before = tuple(before)

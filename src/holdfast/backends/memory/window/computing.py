@@ -22,14 +22,14 @@ ALGORITHM = "window"
 
 
 class Planners:
-    """The plans that emit whole instances, by hyper-node, while the rules stay."""
+    """The plans that emit whole instances, by hyper-node, as long as the rules stay the same."""
 
     def __init__(self, backend: MemoryBackend) -> None:
         self._backend = backend
         self._planners: dict[tuple[str, ...], tuple[HyperNode, InstancePlanner]] = {}
 
     def of(self, node: HyperNode) -> InstancePlanner:
-        """The planner of a hyper-node; another node with the same predicates has other rules."""
+        """The planner of a hyper-node; a node with the same predicates but other rules gets a new one."""
         known, planner = self._planners.get(node.predicates, (None, None))
         if planner is None or known is not node:
             planner = InstancePlanner(node, self._backend.statistics)
@@ -37,7 +37,7 @@ class Planners:
         return planner
 
     def forget(self, heads: Container[str]) -> None:
-        """The rules with some heads have changed."""
+        """Forget the plans for these heads: their rules have changed."""
         left = {names: known for names, known in self._planners.items() if not any(name in heads for name in names)}
         self._planners = left
 
@@ -51,7 +51,7 @@ def compute(
     states: States,
     watch: Watch,
 ) -> ComputedWindow:
-    """Like `Windows.window`."""
+    """Implements `Windows.window`."""
     versions, explicit = Versions(backend, len(updates)), explicit_states(backend, updates, given)
     try:
         touched = (node for node in nodes if _is_touched(node, versions, explicit))
@@ -98,7 +98,7 @@ def _computed(node: NodeInWindow, stratum: WindowStratum) -> ComputedNode:
 
 
 def _merged(changes: list[StateChange], more: Sequence[list[StateChange]]) -> list[StateChange]:
-    """Changes of different predicates, step by step."""
+    """Merges the changes of different predicates, step by step."""
     for steps_ in more:
         changes = [
             (Momentary(removed.tables, {**removed.rows, **g.rows}), Momentary(added.tables, {**added.rows, **c.rows}))

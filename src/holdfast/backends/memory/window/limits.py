@@ -1,7 +1,7 @@
 """Limit relations without recursion, in a window.
 
-A group in which anything changes is looked at as a whole: all its offers, each with the states in which it is made, and
-in each state the best of them.  Of groups in which nothing changes nothing is read.
+A group in which anything changes is evaluated as a whole: all its offers, each with the states in which it is made, and
+in each state the best of them.  Unchanged groups are not read.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class _Limited:
         self._groups = Table(name, len(self._columns))
 
     def best(self) -> Iterator[tuple[str, Ids, Words]]:
-        """In each state one fact of each group that has offers then."""
+        """In each state, one fact of each group that has offers in that state."""
         goals = self._goals()
         if not len(goals):
             return
@@ -59,7 +59,7 @@ class _Limited:
             )
 
     def _goals(self) -> Ids:
-        """One offer of each group in which an offer comes or goes; their groups are known from now on."""
+        """One offer of each group in which an offer appears or disappears; marks these groups as known."""
         s = self._s
         plans = s.planner.changed(s.planner.node.nonrecursive, s.P.sizes(), s.P.sizes())
         every, ids = s.versions.every, s.E[self._name][0] if self._name in s.E else np.empty(0, np.int32)
@@ -75,7 +75,7 @@ class _Limited:
         return self._groups.intern(np.ascontiguousarray(rows[:, list(self._columns)]))
 
     def _derived(self, goals: Ids) -> Iterator[tuple[Rows, Words]]:
-        """What rules offer to these groups, and in which states."""
+        """The offers of rules to these groups, with their states."""
         s, I = self._s, self._s.backend.materialisation
         plans = s.planner.by_group(s.planner.node.nonrecursive, {self._name: len(goals)})
         delta = Momentary(s.backend.tables, {self._name: goals})
@@ -83,7 +83,7 @@ class _Limited:
         return ((rows, words) for _, rows, words in s.versions.emitted(plans, sources))
 
     def _explicit(self) -> tuple[Rows, Words]:
-        """What explicit facts offer to these groups."""
+        """The offers of explicit facts to these groups."""
         s = self._s
         ids = in_groups(self._table, self._columns, self._groups.rows[: self._groups.size])
         words = np.where(self._table.status[ids] & s.backend.explicit.bit, s.versions.every, np.int64(0))
@@ -92,7 +92,7 @@ class _Limited:
         return self._table.rows[ids], words
 
     def _ordered(self, rows: Rows) -> tuple[Ids, NDArray[np.intp]]:
-        """The groups of rows that are put in order, and that order: the best of each group first."""
+        """Sorts rows by group with the best of each group first; returns the groups and the order."""
         column, groups = self._limit.column, self._group_of(rows)
         type = self._relation.types[column]
         keys = self._s.backend.dictionary.order_keys(np.ascontiguousarray(rows[:, column]), type)

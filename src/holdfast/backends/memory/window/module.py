@@ -1,5 +1,8 @@
-"""A module that has a hyper-node's recursive rules to itself, in a window: what is external is known in all states by
-one pass, and the module gives the exact facts that each step from one state to the next removes and adds."""
+"""A window of a hyper-node whose recursive rules are all served by a module.
+
+One pass computes the external facts in all states; the module then returns the exact facts that each step from one
+state to the next removes and adds.
+"""
 
 from __future__ import annotations
 
@@ -25,17 +28,17 @@ StateChange = tuple[Momentary, Momentary]
 
 @dataclass
 class ServedInWindow:
-    """A service in all states of a window.  Facts that a later hyper-node reads get words, others are only listed."""
+    """A service in all states of a window.  Facts that a later hyper-node reads get words; others are only listed."""
 
     module: ModuleAdapter
     backend: MemoryBackend
     before: States
-    is_read: bool  # by a later hyper-node
-    states: list[Any] = field(default_factory=list)  # what the module keeps after each step
-    steps: list[StateChange] = field(default_factory=list)  # where no later hyper-node reads them
+    is_read: bool  # read by a later hyper-node
+    states: list[Any] = field(default_factory=list)  # the module's state after each step
+    steps: list[StateChange] = field(default_factory=list)  # not read by any later hyper-node
 
     def follow(self, external: HeadWords, versions: Versions, watch: Watch) -> None:
-        """All steps, given in which states facts have nonrecursive derivations, where that changes."""
+        """Run all steps, given the states in which facts have nonrecursive derivations, where these change."""
         service, predicate = self.module.service, self.module.predicate
         slices = {slice_.predicate: versions.changed([slice_.predicate]) for slice_ in service.reads}
         read = steps(
@@ -58,7 +61,7 @@ class ServedInWindow:
             for part in changed.parts:
                 removed, added = removed | self.module.facts(part[0]), added | self.module.facts(part[1])
                 watch.batch(len(part[1]))
-            if service.slice.fixed:  # facts beside the slice are their own only support
+            if service.slice.fixed:  # facts outside the slice are their own only support
                 inside = self.module.facts(context.lost()) | self.module.facts(context.gained())
                 removed, added = removed | (lost - inside), added | (gained - inside)
             found.append((_momentary(removed), _momentary(added)))
@@ -115,7 +118,7 @@ def _momentary(facts: Any) -> Momentary:
 
 
 def _words(moved: Sequence[tuple[Ids, Ids]], versions: Versions) -> tuple[Ids, Words]:
-    """Removed and added facts, as words: the first step of a fact shows whether it held before."""
+    """Removed and added facts as words: the first step of a fact shows whether it held before."""
     parts = [(ids, number, is_added) for number, step in enumerate(moved, 1) for is_added, ids in enumerate(step)]
     ids, first, inverse = np.unique(
         np.concatenate([ids for ids, _, _ in parts]), return_index=True, return_inverse=True

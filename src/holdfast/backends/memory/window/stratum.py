@@ -1,13 +1,13 @@
-"""Several updates in one pass: each fact with a word of bits, one for each state it holds in, and rules over words.
+"""Several updates in one pass: each fact has a word with one bit for each state, and rules compute with words.
 
 A Datalog program over words of k bits is k Datalog programs at once: the body of an instance holds where all of its
-facts do (*and*, negated facts turned round), a fact where one of its instances does (*or*).  So the states after k
-updates are computed by one scan of what changes in any of them.  A fact that one update adds and a later one removes
-later one is derived once and never deleted: it has a word with ones in the middle.
+facts do (*and*, with negated facts inverted), and a fact where one of its instances does (*or*).  So one scan of what
+changes in any state computes the states after k updates.  A fact that one update adds and a later one removes is
+derived once and never deleted: its word has ones in the middle.
 
-Nonrecursive derivations are counted for each state, as Counting does it.  Recursive hyper-nodes are maintained as
-DRed^c does it (OVERDELETE, REDERIVE, INSERT; optimised-maintenance, Algorithm 2), all states side by side; Cr is not
-kept.  Where a module serves all recursive rules (`module.py`), it goes from state to state.
+Nonrecursive derivations are counted for each state, as in Counting.  Recursive hyper-nodes are maintained as in DRed^c
+(OVERDELETE, REDERIVE, INSERT; optimised-maintenance, Algorithm 2), all states in parallel, without Cr.  Where a module
+serves all recursive rules (`module.py`), it steps from state to state.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ from holdfast.program.show import shown_names
 
 @dataclass
 class Explicit:
-    """The explicit facts in all states: those that change, with their words."""
+    """The explicit facts that change, with their words."""
 
     facts: HeadWords
     no_ops: list[int]  # of each update
 
 
 def explicit_states(backend: MemoryBackend, updates: Sequence[tuple[Facts, Facts]], given: Sequence[int]) -> Explicit:
-    """What the deletions and insertions of each update make of E; `given` are the facts in each, repeated ones too."""
+    """The effect of each update on E; `given` counts the facts of each update, duplicates included."""
     last = len(updates)
     every = np.int64((1 << (last + 1)) - 1)
     rows: dict[str, list[Ids]] = {}
@@ -85,8 +85,8 @@ class WindowStratum:
     watch: Watch
     E: HeadWords
     figures: Figures = field(default_factory=Figures)
-    counts: dict[str, tuple[Ids, list[Words]]] = field(default_factory=dict)  # Cn in each state, where it moved
-    served: ServedInWindow | None = None  # by a module that is alone
+    counts: dict[str, tuple[Ids, list[Words]]] = field(default_factory=dict)  # Cn in each state, where it changed
+    served: ServedInWindow | None = None  # where a module serves all recursive rules
 
     def maintain(self) -> None:
         """Bring the hyper-node up to date in all states."""
@@ -94,7 +94,7 @@ class WindowStratum:
         node, I = self.planner.node, self.backend.materialisation
         read = {name for rule in (*node.nonrecursive, *node.recursive) for name in _atoms(rule)} - set(node.predicates)
         read |= {rule.source for rule in node.aggregates}
-        self.P = self.versions.changed(read)  # what changed in earlier hyper-nodes, read positively or negated
+        self.P = self.versions.changed(read)  # changes of earlier hyper-nodes, read positively or negated
         self.figures.given = len(self.P) + sum(len(ids) for ids, _ in self.E.values())
         if node.limits:
             self._put(best_in_each_state(self))
@@ -130,7 +130,7 @@ class WindowStratum:
     # --- nonrecursive derivations ------------------------------------------------------------------------
 
     def _counted(self) -> HeadWords:
-        """For the facts whose nonrecursive derivations change: in which states they have one."""
+        """The facts whose nonrecursive derivations change, with the states in which they have one."""
         versions, node = self.versions, self.planner.node
         plans = self.planner.changed(node.nonrecursive, self.P.sizes(), self.P.sizes())
         met = versions.instances(plans, self.sources()) if plans else []
@@ -147,7 +147,7 @@ class WindowStratum:
         return heads
 
     def _count(self, name: str, ids: Ids, inverse: NDArray[np.integer[Any]], words: Words) -> Words:
-        """Cn of some facts in each state: what it was, less the instances met that held then, and those that hold."""
+        """Cn of some facts in each state: the old value, minus the instances that held then, plus those that hold."""
         Cn = self.backend.nonrecursive.of(name)[ids].astype(np.int64)
         rest = Cn - np.bincount(inverse, (words & 1).astype(np.float64), len(ids)).astype(np.int64)
         result, counts = (Cn > 0).astype(np.int64), list[Words]()
@@ -167,7 +167,7 @@ class WindowStratum:
     # --- recursive derivations ---------------------------------------------------------------------------
 
     def _overdelete(self, base: HeadWords) -> Momentary:
-        """OVERDELETE: states in which a fact may have lost its support are taken from its word."""
+        """OVERDELETE: remove from a fact's word the states in which it may have lost its support."""
         versions, I, node = self.versions, self.backend.materialisation, self.planner.node
         lost = {
             name: (ids, np.where(words & 1, versions.every & ~words, np.int64(0)))
@@ -187,7 +187,7 @@ class WindowStratum:
         return _union(overdeleted)
 
     def _losses(self, plans: Sequence[Plan], sources: Mapping[Read, Facts]) -> HeadWords:
-        """Heads of instances that held at first, and the states in which they do not."""
+        """Heads of instances that held at first, with the states in which they no longer do."""
         found = []
         for name, ids, words in self.versions.instances(plans, sources) if plans else ():
             self.figures.deletion += len(ids)
@@ -197,7 +197,7 @@ class WindowStratum:
         return by_or(found)
 
     def _lose(self, lost: HeadWords, base: HeadWords) -> Momentary:
-        """Take states from words, unless a nonrecursive derivation holds there; gives the facts that lost one."""
+        """Remove states from words unless a nonrecursive derivation holds there; returns the facts that lost one."""
         result = {}
         for name, (ids, words) in lost.items():
             held = self.versions.of(name, ids)
@@ -218,7 +218,7 @@ class WindowStratum:
         return self.planner.changed(self.planner.node.recursive, self.P.sizes(), self.P.sizes())
 
     def sources(self) -> dict[Read, Facts]:
-        """Π⟦… : P, P⟧ over all facts that hold in some state; what always holds is never absent."""
+        """Π⟦… : P, P⟧ over all facts that hold in some state; facts that always hold are never absent."""
         I, P = self.backend.materialisation, self.P
         U = I | self.backend.added
         return {
@@ -231,13 +231,13 @@ class WindowStratum:
         }
 
     def _met(self, plans: Sequence[Plan], sources: Mapping[Read, Facts], phase: str) -> HeadWords:
-        """Heads of instances, and the states in which they hold."""
+        """Heads of instances, with the states in which they hold."""
         met = self.versions.instances(plans, sources) if plans else []
         setattr(self.figures, phase, getattr(self.figures, phase) + sum(len(ids) for _, ids, _ in met))
         return by_or(met)
 
     def _grow(self, heads: HeadWords) -> Momentary:
-        """Add states to words; gives the facts that gained one."""
+        """Add states to words; returns the facts that gained a state."""
         result = {}
         for name, (ids, words) in heads.items():
             held = self.versions.of(name, ids)
@@ -248,7 +248,7 @@ class WindowStratum:
         return _some(self.backend, result)
 
     def _come(self, name: str, ids: Ids) -> None:
-        """Facts hold in some state: they can be read."""
+        """Make facts that hold in some state readable."""
         A = self.backend.added
         A |= Momentary(self.backend.tables, {name: ids}) - self.backend.materialisation
 

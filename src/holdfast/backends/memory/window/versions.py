@@ -1,7 +1,7 @@
-"""Facts in several states at once: for each fact a word of bits, one for each state that it holds in.
+"""Facts in several states at once: each fact has a word with one bit for each state in which it holds.
 
-A fact of I that does not change has all ones, any other fact that does not change has zero.  So a word is kept as its
-difference to that, in an array beside the rows, whose pages are not touched until they are needed.
+The word of an unchanged fact is all ones if it is in I, else zero.  Only the difference to that is stored, in an array
+beside the rows, whose pages stay untouched until they are needed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _T = TypeVar("_T")
 Words = NDArray[np.int64]
 HeadWords = dict[str, tuple[Ids, Words]]
 """Facts of each predicate, each once, with words."""
-MOST_STATES = 63  # bits of a word that is not negative
+MOST_STATES = 63  # bits of a non-negative word
 
 _IN_I = np.uint8(2)
 _NO_IDS: Ids = np.empty(0, np.int32)
@@ -46,7 +46,7 @@ class Versions:
         self._changed: dict[str, Ids] = {}
 
     def of(self, predicate: str, ids: Ids) -> Words:
-        """The words of some facts; -1 is the place of a fact that was never seen."""
+        """The words of some facts; place -1 means that the fact was never seen."""
         table = self.backend.tables[predicate]
         words = np.where(table.status[ids] & _IN_I, self.every, np.int64(0))
         words ^= self._beside(predicate)[ids]
@@ -54,14 +54,14 @@ class Versions:
         return words
 
     def put(self, predicate: str, ids: Ids, words: Words) -> None:
-        """New words of some facts, each given once."""
+        """Set the words of distinct facts."""
         same = np.where(self.backend.tables[predicate].status[ids] & _IN_I, self.every, np.int64(0))
         self._beside(predicate)[ids] = words ^ same
         known = self._changed.get(predicate, _NO_IDS)
         self._changed[predicate] = np.union1d(known, ids).astype(np.int32)
 
     def changed(self, predicates: Iterable[str]) -> Momentary:
-        """The facts that do not hold in all states or in none."""
+        """The facts that hold in some states but not in all."""
         found = {}
         for predicate in predicates:
             ids = self._changed.get(predicate, _NO_IDS)
@@ -71,7 +71,7 @@ class Versions:
         return Momentary(self.backend.tables, found)
 
     def before(self, step: int, predicate: str) -> Momentary:
-        """The facts of a predicate in the state before a step; the first step is 0."""
+        """The facts of a predicate in the state before a step; steps count from 0."""
         changed = self.changed([predicate])
         ids = changed.ids(predicate)
         held = ids[(self.of(predicate, ids) >> step) & 1 == 1]
@@ -86,12 +86,12 @@ class Versions:
     # --- Π with words ----------------------------------------------------------------------------------
 
     def instances(self, plans: Sequence[Plan], sources: Mapping[Read, Facts]) -> list[tuple[str, Ids, Words]]:
-        """Heads of instances, and in which states all of the body holds: its facts' words, those of negated ones
-        turned round, by bitwise *and*."""
+        """Heads of instances, with the states in which the whole body holds: the bitwise *and* of its facts' words,
+        with those of negated facts inverted."""
         return self._each(plans, sources, self.intern)
 
     def emitted(self, plans: Sequence[Plan], sources: Mapping[Read, Facts]) -> list[tuple[str, Rows, Words]]:
-        """The same as rows, of which not all need become facts."""
+        """The same as rows, which need not all become facts."""
         return self._each(plans, sources, lambda _, rows: rows)
 
     def _each(
@@ -107,7 +107,7 @@ class Versions:
         return found
 
     def intern(self, predicate: str, rows: Rows) -> Ids:
-        """The ids of rows, new ones among them."""
+        """The ids of rows, including new ones."""
         table = self.backend.tables[predicate]
         before = table.size
         ids = table.intern(np.ascontiguousarray(rows))
@@ -128,7 +128,7 @@ class Versions:
                     yield plan.rule.predicate, head[holds], words[holds]
 
     def aggregated(self, rule: AggregateRule, changes: Momentary) -> Iterator[tuple[str, Ids, Words]]:
-        """The results of an aggregate in each state, of the groups that a changed fact belongs to."""
+        """The results of an aggregate in each state, for the groups that a changed fact belongs to."""
         backend, source = self.backend, self.backend.tables[rule.source]
         types = backend.relations[rule.source].types, backend.relations[rule.predicate].types
         groups = Table(rule.predicate, len(rule.group))
@@ -151,7 +151,7 @@ class Versions:
 
 
 def by_or(met: Iterable[tuple[str, Ids, Words]]) -> HeadWords:
-    """Each head once, with the states of all its instances."""
+    """Each head once, with the union of the states of its instances."""
     parts: dict[str, list[tuple[Ids, Words]]] = {}
     for name, ids, words in met:
         parts.setdefault(name, []).append((ids, words))
@@ -165,7 +165,7 @@ def by_or(met: Iterable[tuple[str, Ids, Words]]) -> HeadWords:
 
 
 def with_changes(words: Words, ids: Ids, known: Ids, changed: Words) -> Words:
-    """The words of some facts, those of `known` ones, which are in order, replaced."""
+    """The words of some facts, replaced where `known`, which is sorted, has a word."""
     places = np.minimum(np.searchsorted(known, ids), len(known) - 1)
     return np.where(known[places] == ids, changed[places], words)
 
@@ -177,7 +177,7 @@ def _some(backend: MemoryBackend, rows: Mapping[str, Ids]) -> Momentary:
 def steps(
     backend: MemoryBackend, facts: Mapping[str, tuple[Ids, Words]], last: int
 ) -> list[tuple[Momentary, Momentary]]:
-    """Of facts with words: those removed and those added from each state to the next."""
+    """From facts with words, those removed and those added by each step from one state to the next."""
     removed: list[dict[str, Ids]] = [{} for _ in range(last)]
     added: list[dict[str, Ids]] = [{} for _ in range(last)]
     for name, (ids, words) in facts.items():
@@ -191,7 +191,7 @@ def steps(
 
 
 def _toggles(words: Words, last: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Places of words, and states that they hold in and not in the next, or the other way round; in order of states."""
+    """The places of words that hold in a state but not in the next, or the other way round, in order of states."""
     changes = words ^ (words >> 1)
     found = [np.flatnonzero((changes >> state) & 1) for state in range(last)]
     return np.concatenate(found), np.repeat(np.arange(last), [len(places) for places in found])

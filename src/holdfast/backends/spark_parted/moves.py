@@ -1,0 +1,288 @@
+"""A shard whose rows travel by Spark's own shuffle: it moves on by one job at a time.
+
+A move gives a shard a message of the driver and the rows that others sent to it; the shard works until it needs rows
+that have not come, values of the driver's dictionary, or the next command.  Until its next move it waits in a thread
+of its Python worker.  Spark may run that move in any worker.  So everything that a shard receives is in files: a worker
+that does not have the shard, or has it as it was some moves ago, repeats the missing moves by itself.  What a move
+sends has a digest in the same files, so a repetition that goes another way is found before its rows are used.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from hashlib import blake2b
+from io import BytesIO
+from pathlib import Path
+from queue import SimpleQueue
+from threading import Thread
+from typing import Any, TypeAlias, cast
+
+from holdfast.backends.parted.exchange import StoppedError
+from holdfast.backends.spark_parted.links import unpacked
+from holdfast.backends.spark_parted.recording import replacing
+from holdfast.backends.spark_parted.task import OK, HeldShard
+from holdfast.quick_dataclass import dataclass
+
+ASSIGN, COMMAND, ANSWER, STOP, NOTHING = "assign", "command", "answer", "stop", "nothing"  # what the driver says
+DONE, ASKING, WAITING, IDLE = "done", "asking", "waiting", "idle"  # how a move ends
+_MOST_HELD = 4  # shards in the memory of one worker
+
+DriverMessage: TypeAlias = tuple[str, bytes]
+SentRows: TypeAlias = tuple[int, int, int, bytes]
+"""Of rows: the command of the driver, the number of the exchange in it, the shard that sent them, and the rows."""
+
+
+@dataclass(frozen=True)
+class MoveSettings:
+    """What all moves of one attempt share."""
+
+    knowledge_base: str
+    parts: int
+    folder: str
+    attempt: str
+
+
+@dataclass(frozen=True)
+class MoveEnd:
+    """What the driver learns of a move."""
+
+    shard: int
+    pid: int
+    kind: str
+    data: bytes  # a reply, or what is asked for
+    received: int  # bytes
+    sent: int
+
+
+class _ForgottenError(BaseException):
+    """This shard is not needed any more."""
+
+
+class MovedShard:
+    """A shard in the memory of this worker, at work in a thread that waits between moves.  It is its own exchange."""
+
+    def __init__(self, settings: MoveSettings, number: int) -> None:
+        self.attempt, self.folder, self.moves = settings.attempt, settings.folder, 0
+        self.last: tuple[MoveEnd, list[tuple[int, SentRows]]] | None = None  # how its last move ended, and what it sent
+        self._number, self._parts = number, settings.parts
+        self._held = HeldShard(number, settings.parts, settings.folder)
+        self._held.dictionary.connection = cast("Any", _Asking(self))
+        self._inputs: SimpleQueue[tuple[DriverMessage, Sequence[SentRows]] | None] = SimpleQueue()
+        self._ends: SimpleQueue[tuple[str, bytes] | BaseException] = SimpleQueue()
+        self._outgoing: list[tuple[int, SentRows]] = []
+        self._boxes = defaultdict[tuple[int, int], dict[int, bytes]](dict)  # by turn and exchange, then by sender
+        self._turn = self._exchanges = 0
+        Thread(target=self._work, name="holdfast-moved", daemon=True).start()
+
+    def end(self) -> None:
+        """It is not needed any more."""
+        self._inputs.put(None)
+
+    def move(self, message: DriverMessage, rows: Sequence[SentRows]) -> bytes:
+        """Go on until something is missing; sets `last`, and gives a digest of what it sends."""
+        self._inputs.put((message, rows))
+        end = self._ends.get()
+        if isinstance(end, BaseException):
+            raise end
+        sent, self._outgoing = self._outgoing, []
+        received = sum(len(data) for *_, data in rows)
+        amount = sum(len(data) for _, (*_, data) in sent)
+        self.last = MoveEnd(self._number, os.getpid(), *end, received, amount), sent
+        self.moves += 1
+        return _digest(end[0], sent)
+
+    # --- in its thread ---------------------------------------------------------------------------------
+
+    def _work(self) -> None:
+        end: tuple[str, bytes] | None = None
+        try:
+            while True:
+                kind, data = self.pause(end)
+                end = (IDLE, b"") if kind in (NOTHING, STOP, ANSWER) else (DONE, self._done(kind, data))
+        except _ForgottenError:
+            return
+        except BaseException as error:
+            self._ends.put(error)
+
+    def _done(self, kind: str, data: bytes) -> bytes:
+        if kind == ASSIGN:
+            self._held.take_up(pickle.loads(data), self)
+            return pickle.dumps(OK)
+        return self._held.obeyed(self, *unpacked(data, self._held.plans))
+
+    def pause(self, end: tuple[str, bytes] | None) -> DriverMessage:
+        """End a move; gives what the driver says in the next one."""
+        if end is not None:
+            self._ends.put(end)
+        came = self._inputs.get()
+        if came is None:
+            raise _ForgottenError
+        message, rows = came
+        for turn, exchange, sender, data in rows:
+            self._boxes[turn, exchange][sender] = data
+        return message
+
+    # --- an exchange -----------------------------------------------------------------------------------
+
+    @property
+    def turn(self) -> int:
+        """The command of the driver that is being done."""
+        return self._turn
+
+    @turn.setter
+    def turn(self, turn: int) -> None:
+        self._turn, self._exchanges = turn, 0
+        for place in [place for place in self._boxes if place[0] < turn]:
+            del self._boxes[place]  # what a failed command has left
+
+    def all_to_all(self, shard: int, outgoing: Sequence[Any]) -> Sequence[Any]:
+        """As `Exchange` says."""
+        dictionary, place = self._held.dictionary, (self._turn, self._exchanges)
+        self._exchanges += 1
+        for other, rows in enumerate(outgoing):
+            if other != shard:
+                self._outgoing.append((other, (*place, shard, _packed((dictionary.newest, rows)))))
+        while len(self._boxes[place]) < self._parts - 1:
+            if self.pause((WAITING, b""))[0] == STOP:
+                raise StoppedError
+        received: list[Any] = [None] * self._parts
+        received[shard] = outgoing[shard]
+        for other, data in self._boxes.pop(place).items():
+            newest, received[other] = pickle.loads(data)
+            dictionary.newest = max(dictionary.newest, newest)
+        return received
+
+    def stop(self) -> None:
+        """This shard has failed; the driver stops the others."""
+
+
+class _Asking:
+    """In place of a connection to the driver's dictionary: a question ends a move, and the next one has the answer."""
+
+    def __init__(self, shard: MovedShard) -> None:
+        self._shard, self._question = shard, b""
+
+    def send_bytes(self, question: bytes) -> None:
+        """Ask."""
+        self._question = question
+
+    def recv_bytes(self) -> bytes:
+        """The answer."""
+        kind, data = self._shard.pause((ASKING, self._question))
+        while kind == NOTHING:
+            kind, data = self._shard.pause((ASKING, self._question))
+        if kind == STOP:
+            raise StoppedError
+        return data
+
+
+def _packed(thing: Any) -> bytes:
+    """The same bytes for equal things, whichever of their parts are one object."""
+    out = BytesIO()
+    pickler = pickle.Pickler(out, 5)
+    pickler.fast = True
+    pickler.dump(thing)
+    return out.getvalue()
+
+
+# --- a task --------------------------------------------------------------------------------------------
+
+MovedShards: TypeAlias = dict[tuple[str, int], MovedShard]
+"""By knowledge base and shard, the one that was used last at the end."""
+_moved: MovedShards = {}
+
+
+def run_move(
+    settings: MoveSettings, number: int, shard: int, rows: Iterable[tuple[int, SentRows]], moved: MovedShards
+) -> Iterator[tuple[int, Any]]:
+    """The move of one shard, by a task in any worker: gives rows for shards, and for the driver how it ended."""
+    place = settings.knowledge_base, shard
+    kept = moved.pop(place, None)
+    _drop_unneeded(moved)
+    if kept is not None and (kept.attempt != settings.attempt or kept.moves > number + 1):
+        kept.end()
+        kept = None
+    if kept is None:
+        kept = MovedShard(settings, shard)
+    try:
+        for missed in range(kept.moves, number):
+            _repeat(settings, kept, missed, shard)
+        if kept.moves == number:
+            came = [sent for _, sent in rows]
+            digest = kept.move(said(settings, number, shard), came)
+            _write(_moves_path(settings, number, shard), pickle.dumps((came, digest), 5))
+    except BaseException:
+        kept.end()
+        raise
+    moved[place] = kept
+    assert kept.last is not None
+    end, sent = kept.last
+    yield from sent
+    yield settings.parts, end
+
+
+def run_task(settings: MoveSettings, number: int, shard: int, rows: Iterable[Any]) -> Iterator[tuple[int, Any]]:
+    """The function of a task; the last partition is the driver's."""
+    came = list(rows)  # always all of them, or Spark would not use the worker again
+    if shard < settings.parts:
+        yield from run_move(settings, number, shard, came, _moved)
+
+
+def _drop_unneeded(moved: MovedShards) -> None:
+    closed = [place for place, kept in moved.items() if not Path(kept.folder).is_dir()]
+    for place in closed or list(moved)[: max(0, len(moved) + 1 - _MOST_HELD)]:
+        moved.pop(place).end()
+
+
+def _repeat(settings: MoveSettings, kept: MovedShard, number: int, shard: int) -> None:
+    came, digest = pickle.loads(_moves_path(settings, number, shard).read_bytes())
+    if kept.move(said(settings, number, shard), came) != digest:
+        raise RuntimeError(f"shard {shard} has found something else when it repeated move {number}")
+
+
+def _digest(kind: str, sent: Iterable[tuple[int, SentRows]]) -> bytes:
+    found = blake2b(kind.encode(), digest_size=16)
+    for other, (turn, exchange, _, data) in sent:
+        found.update(repr((other, turn, exchange, len(data))).encode())
+        found.update(data)
+    return found.digest()
+
+
+# --- files ---------------------------------------------------------------------------------------------
+
+
+def say(settings: MoveSettings, number: int, messages: Sequence[DriverMessage]) -> None:
+    """Write what the driver says to the shards in a move: one file if it is the same for all."""
+    is_one = all(message == messages[0] for message in messages)
+    for shard, message in enumerate(messages[:1] if is_one else messages):
+        _write(_said_path(settings, number, "all" if is_one else str(shard)), pickle.dumps(message))
+
+
+def said(settings: MoveSettings, number: int, shard: int) -> DriverMessage:
+    """What the driver says to a shard in a move."""
+    own = _said_path(settings, number, str(shard))
+    message: DriverMessage = pickle.loads((own if own.exists() else _said_path(settings, number, "all")).read_bytes())
+    return message
+
+
+def remove_moves(folder: str) -> None:
+    """Remove the files of attempts that have ended."""
+    for kind in ("said-*", "moved-*"):
+        for path in Path(folder).glob(kind):
+            path.unlink(missing_ok=True)
+
+
+def _said_path(settings: MoveSettings, number: int, whom: str) -> Path:
+    return Path(settings.folder) / f"said-{settings.attempt}-{number}-{whom}"
+
+
+def _moves_path(settings: MoveSettings, number: int, shard: int) -> Path:
+    return Path(settings.folder) / f"moved-{settings.attempt}-{number}-{shard}"
+
+
+def _write(path: Path, data: bytes) -> None:
+    with replacing(path) as written:
+        written.write_bytes(data)

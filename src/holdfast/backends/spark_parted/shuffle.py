@@ -1,0 +1,150 @@
+"""Shards without connections: each exchange is a job of Spark, and rows travel by Spark's shuffle.
+
+A job reads what the job before it has shuffled, runs one move of each shard, and shuffles what the shards send; one
+more partition of the shuffle is the driver's, and only that is collected.  Nothing keeps cores between commands.
+"""
+
+from __future__ import annotations
+
+import pickle
+import secrets
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import suppress
+from typing import Any, cast
+
+from holdfast.backends.spark_parted.jobs import LOOK, JobSettings, LostError, ShardReply
+from holdfast.backends.spark_parted.moves import (
+    ANSWER,
+    ASKING,
+    ASSIGN,
+    COMMAND,
+    DONE,
+    IDLE,
+    NOTHING,
+    STOP,
+    DriverMessage,
+    MoveEnd,
+    MoveSettings,
+    remove_moves,
+    run_task,
+    say,
+)
+from holdfast.backends.spark_parted.replica import answered
+from holdfast.backends.spark_parted.task import OK, Arrival, Assignment
+from holdfast.spark_session import spark_cause
+from holdfast.values.dictionary import Dictionary
+
+_MOST_MOVES = 2_000  # that a worker may have to repeat
+_MOST_BYTES = 1 << 28
+
+
+class ShuffleJob:
+    """The moves of the shards since they were restored: an attempt.  It has the interface of `ShardJob`."""
+
+    keeps_cores = False
+    repeats = True
+
+    def __init__(self, settings: JobSettings, dictionary: Dictionary, look: Callable[[], None]) -> None:
+        self._settings, self._dictionary, self._look_around = settings, dictionary, look
+        self._tag = f"holdfast-{secrets.token_hex(8)}"
+        self._moves = MoveSettings(settings.knowledge_base, settings.parts, settings.folder, secrets.token_hex(4))
+        self._count = self.nbytes = 0
+        self._rows: Any = None  # what the last move has shuffled
+        self.pids: list[int] = []  # of the workers that ran the last move, by shard
+        self._thread = ThreadPoolExecutor(1, "holdfast-job")
+        remove_moves(settings.folder)
+
+    @property
+    def is_long(self) -> bool:
+        """Whether it is time to restore the shards: a worker that has to repeat all moves would be busy for long."""
+        return self._count > _MOST_MOVES or self.nbytes > _MOST_BYTES
+
+    def arrivals(self) -> list[Arrival]:
+        """As of tasks that hold nothing: each shard is restored in its first move."""
+        return [Arrival(rank, 0, ("", 0), {}) for rank in range(self._settings.parts)]
+
+    def assign(self, arrivals: Sequence[Arrival], assignments: Sequence[Assignment]) -> None:
+        """Restore the shards."""
+        del arrivals
+        self._finished([(ASSIGN, pickle.dumps(each)) for each in assignments], exchanges=False)
+
+    def ask(self, messages: Sequence[bytes], *, exchanges: bool) -> list[ShardReply]:
+        """Send each shard its message; what each replies.  A job that moves no rows is one stage."""
+        replies = self._finished([(COMMAND, message) for message in messages], exchanges=exchanges)
+        return [ShardReply(*reply) for reply in replies]
+
+    def _finished(self, messages: Sequence[DriverMessage], *, exchanges: bool) -> list[Any]:
+        """What each shard replies when it has done its part, after as many moves as that takes."""
+        replies: dict[int, Any] = {}
+        self._rows = None
+        while len(replies) < self._settings.parts:
+            ends = self._move(messages, exchanges=exchanges)
+            replies |= {end.shard: pickle.loads(end.data) for end in ends if end.kind == DONE}
+            if not any(end.sent for end in ends) and all(end.kind not in (DONE, ASKING) for end in ends):
+                raise LostError("the shards wait for each other")
+            is_stopped = any(reply != OK and reply[0] != OK for reply in replies.values())
+            messages = [self._next_message(end, is_stopped=is_stopped) for end in ends]
+        return [replies[shard] for shard in range(self._settings.parts)]
+
+    def _next_message(self, end: MoveEnd, *, is_stopped: bool) -> DriverMessage:
+        if end.kind in (DONE, IDLE):
+            return NOTHING, b""
+        if is_stopped:
+            return STOP, b""
+        if end.kind == ASKING:
+            return ANSWER, answered(self._dictionary, end.data)
+        return NOTHING, b""
+
+    # --- jobs ------------------------------------------------------------------------------------------
+
+    def _move(self, messages: Sequence[DriverMessage], *, exchanges: bool) -> list[MoveEnd]:
+        """One job; gives how the move of each shard has ended."""
+        say(self._moves, self._count, messages)
+        running = self._thread.submit(self._run, self._count, exchanges=exchanges)
+        while not running.done():
+            wait((running,), LOOK)
+            self._look_around()
+        try:
+            ends = sorted(running.result(), key=lambda end: end.shard)
+        except Exception as error:
+            raise LostError(spark_cause(error)) from error
+        if len(ends) != self._settings.parts:
+            raise LostError("a task was lost")
+        self._count += 1
+        self.nbytes += sum(end.received for end in ends)
+        self.pids = [end.pid for end in ends]
+        return ends
+
+    def _run(self, number: int, *, exchanges: bool) -> list[MoveEnd]:
+        """Runs a move of all shards; in a thread, so that signals are heeded."""
+        settings, parts = self._moves, self._settings.parts
+        context = self._settings.session.sparkContext
+        context.addJobTag(self._tag)
+        rows = context.parallelize([], parts) if self._rows is None else self._rows
+        moved = rows.mapPartitionsWithIndex(lambda shard, came: run_task(settings, number, shard, came))
+        if not exchanges:
+            return _only_values(moved.collect())
+        self._rows = moved.partitionBy(parts + 1, _itself)
+        return cast("list[MoveEnd]", context.runJob(self._rows, _only_values, [parts]))
+
+    # --- the end ---------------------------------------------------------------------------------------
+
+    def end(self, message: bytes) -> None:
+        """No more moves."""
+        del message
+        self._thread.shutdown(wait=False)
+
+    def abandon(self) -> None:
+        """The state of the shards is not known: have Spark stop the tasks."""
+        with suppress(Exception):  # whatever Spark thinks of it, what they do is not read
+            self._settings.session.sparkContext.cancelJobsWithTag(self._tag)
+        self._thread.shutdown(wait=False, cancel_futures=True)
+
+
+def _itself(part: int) -> int:
+    return part
+
+
+def _only_values(rows: Any) -> list[Any]:
+    return [value for _, value in rows]
