@@ -18,7 +18,7 @@ class Turns:
 
     def __init__(self) -> None:
         self._lookups = set[LookUp]()  # a set: threads add to it and take away from it at the same time
-        self._waiting_since = 0.0  # when the update gave way; 0 while it runs, and if there is none
+        self._waiting_since = 0.0  # when the update gave way; 0 while no update waits
 
     def give_way(self) -> None:
         """Of an update: let look-ups that have begun go first."""
