@@ -62,6 +62,7 @@ class Kernel:
     function: Any
     signature: Any
     newer: bool = False  # whether it gains by newer CPUs: its file says so
+    few: int = 0  # rows of its first argument up to which it keeps Python's lock: its file says so
 
     def symbol(self, variant: Variant) -> str:
         """What it is called in an object file."""
@@ -94,8 +95,9 @@ def collected(modules: Sequence[str]) -> list[Kernel]:
 
         def decorate(function: Any) -> Any:
             name = compilation.built_name(function.__module__, function.__name__)
-            newer = function.__globals__.get("GAINS_BY_NEWER_CPUS", False)
-            found.append(Kernel(name, njit(**options)(function), signature, newer))
+            says = function.__globals__.get
+            newer, few = says("GAINS_BY_NEWER_CPUS", False), says("KEEPS_THE_LOCK", 0)
+            found.append(Kernel(name, njit(**options)(function), signature, newer, few))
             return found[-1].function
 
         return decorate

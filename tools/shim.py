@@ -1,4 +1,5 @@
-"""The C code that makes a Python module of compiled kernels: it checks arguments, releases the lock, calls the code.
+"""The C code that makes a Python module of compiled kernels: it checks arguments, releases Python's lock for all but
+short loops, and calls the code.
 
 It knows Numba's calling convention: a kernel gives a status, writes its result and its exception where the first two
 arguments say, and takes an array as seven or more values (owner, parent, items, size of one, data, shape, strides).
@@ -196,14 +197,19 @@ static PyObject *py_{name}(PyObject *self, PyObject *const *a, Py_ssize_t n) {{
     if (n != {len(signature.args)}) return wrong_count("{name}", {len(signature.args)}, n);
 {checks}    {kind} result[{count}];
     Problem *problem = NULL;
-    int32_t status;
-    Py_BEGIN_ALLOW_THREADS
-    status = kernel_{name}({values});
-    Py_END_ALLOW_THREADS
+    PyThreadState *released = {_keeps_lock(kernel)} ? NULL : PyEval_SaveThread();
+    int32_t status = kernel_{name}({values});
+    if (released) PyEval_RestoreThread(released);
     if (status && status != -2) return failed("{name}", status, problem); /* -2: the result is None */
     return {answer};
 }}
 """
+
+
+def _keeps_lock(kernel: Kernel) -> str:
+    """The C condition under which a kernel keeps Python's lock: its loop is soon done.  A first argument without rows
+    says nothing: what is walked through then stands in others."""
+    return f"(SHAPE(o0)[0] > 0 && SHAPE(o0)[0] <= {kernel.few})" if kernel.few else "0"
 
 
 def _result(type: Any) -> tuple[str, int, str]:

@@ -89,6 +89,7 @@ first, over, re_, first_ins, insert = (
     dred_counting.first_insertions,
     dred_counting.insert,
 )
+counted, counting = dred_counting.counted, dred_counting.maintain_nonrecursive
 plain_del, plain_ins = dred_counting.nonrecursive_deletions, dred_counting.nonrecursive_insertions
 MUTANTS = [
     # DRed^c
@@ -99,8 +100,9 @@ MUTANTS = [
         "return overdeleted - overdeleted",
         DREDC,
     ),
-    Mutant("deleted explicit facts stay counted", first, "s.Cn.subtract(s.E_minus)", "pass", DREDC),
-    Mutant("first deletions leave Cn", first, "s.Cn.subtract(bag)", "pass", DREDC),
+    Mutant("explicit facts leave Cn", counted, "count(explicit)", "pass", DREDC),
+    Mutant("nonrecursive derivations leave Cn", counted, "count(bag)", "pass", DREDC),
+    Mutant("first deletions leave Cn", first, "nonrecursive, s.Cn.subtract)", "[], s.Cn.subtract)", DREDC),
     Mutant("first deletions leave Cr", first, "s.Cr.subtract(bag)", "pass", DREDC),
     Mutant("the loop of deletions leaves Cr", over, "s.Cr.subtract(instances)", "pass", DREDC),
     Mutant("the loop of deletions stops", over, "N = instances.support()", "N = Δ", DREDC),
@@ -157,8 +159,14 @@ MUTANTS = [
     Mutant(
         "new recursive rules do not go on", insert, "s.kept.recursive + s.added.recursive", "s.kept.recursive", DREDC
     ),
-    Mutant("insertions leave Cn", insert, "s.Cn.add(bag)", "pass", DREDC),
-    Mutant("explicit insertions leave Cn", insert, "s.Cn.add(s.E_plus)", "pass", DREDC),
+    Mutant("insertions leave Cn", insert, "nonrecursive, s.Cn.add)", "[], s.Cn.add)", DREDC),
+    Mutant("explicit insertions leave Cn", insert, "counted(s.E_plus,", "counted(s.nothing,", DREDC),
+    # Counting, on hyper-nodes without recursion
+    Mutant("Cn is not looked at", counting, "s.Cn.zero(lost)", "lost", DREDC),
+    Mutant("nothing goes", counting, "s.delete(Δ)", "pass", DREDC),
+    Mutant("Cn is looked at too soon", counting, "s.begin_insertion(s.nothing)", "s.delete(s.Cn.zero(lost))", DREDC),
+    Mutant("what was there comes again", counting, "gained - s.I", "gained", DREDC),
+    Mutant("nothing comes", counting, "s.A |= Δ", "pass", DREDC),
     Mutant("first insertions leave Cr", insert, "s.Cr.add(bag)", "pass", DREDC),
     Mutant("the loop of insertions leaves Cr", insert, "s.Cr.add(instances)", "pass", DREDC),
     Mutant("the loop of insertions stops", insert, "N = instances.support()", "N = Δ", DREDC),

@@ -81,11 +81,11 @@ class Story:
     def feed(self) -> dict[int, set[tuple[int, int, str]]]:
         """By update, what changes; nothing for updates that change nothing."""
         paths = self.paths
-        told = {
+        changed = {
             n: {(*p, "insert") for p in new - old} | {(*p, "delete") for p in old - new}
             for n, (old, new) in enumerate(pairwise(paths), 1)
         }
-        return {n: rows for n, rows in told.items() if rows}
+        return {n: rows for n, rows in changed.items() if rows}
 
     def write(self, folder: Path, pipeline: str = PIPELINE) -> Path:
         """The pipeline with its files; the files of updates are in the order of their times."""
@@ -105,13 +105,13 @@ class Story:
 
 def feed_of(folder: Path) -> dict[int, set[tuple[int, int, str]]]:
     """What a feed of JSON lines says, by update; the same row twice is an error."""
-    told: dict[int, list[tuple[int, int, str]]] = {}
+    written: dict[int, list[tuple[int, int, str]]] = {}
     for file in sorted(folder.glob("_update=*/part-*")):
         rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
         number = int(file.parent.name.partition("=")[2])
-        told.setdefault(number, []).extend((row["a"], row["b"], row["_change_type"]) for row in rows)
-    assert all(len(set(rows)) == len(rows) for rows in told.values()), "a row is there twice"
-    return {number: set(rows) for number, rows in told.items()}
+        written.setdefault(number, []).extend((row["a"], row["b"], row["_change_type"]) for row in rows)
+    assert all(len(set(rows)) == len(rows) for rows in written.values()), "a row is there twice"
+    return {number: set(rows) for number, rows in written.items()}
 
 
 def paths_of(folder: Path) -> Edges:

@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def story(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Story:
-    told = Story(seed=8, updates=2)
-    told.write(tmp_path / "run")
+    story = Story(seed=8, updates=2)
+    story.write(tmp_path / "run")
     monkeypatch.chdir(tmp_path / "run")
     monkeypatch.setenv("COLUMNS", "100")
-    return told
+    return story
 
 
 def test_update_mode_snapshots_damage_and_the_way_back(spark: SparkSession, story: Story) -> None:
@@ -34,8 +34,8 @@ def test_update_mode_snapshots_damage_and_the_way_back(spark: SparkSession, stor
     assert again.code == 2 and "error[E1109]" in again.err and "--anew" in again.err
 
     done = holdfast("pipeline", "run", "pipeline.toml", "--mode", "update", "--json")
-    told = [json.loads(line) for line in done.out.splitlines()]
-    assert (done.code, told[0]["update"], told[1]["ok"], told[1]["updates"]) == (0, 1, True, 1)
+    lines = [json.loads(line) for line in done.out.splitlines()]
+    assert (done.code, lines[0]["update"], lines[1]["ok"], lines[1]["updates"]) == (0, 1, True, 1)
     everything = (story.edges[0] - {(a, b) for u in story.updates for a, b, op in u if op == "delete"}) | {
         (a, b) for u in story.updates for a, b, op in u if op == "insert"
     }  # one update: what is inserted stays
@@ -97,9 +97,9 @@ def test_snapshots_of_an_older_holdfast(spark: SparkSession, story: Story) -> No
     as_old_folder(Path("state"))
     as_before(Path("state"))
     manifest = Path("state/manifests/2.json")
-    told = json.loads(manifest.read_text("utf-8"))
-    told["source"] = hashlib.sha256(Path("reach.dl").read_bytes()).hexdigest()  # it took the text as it stands
-    manifest.write_text(json.dumps(told), encoding="utf-8")
+    content = json.loads(manifest.read_text("utf-8"))
+    content["source"] = hashlib.sha256(Path("reach.dl").read_bytes()).hexdigest()  # it took the text as it stands
+    manifest.write_text(json.dumps(content), encoding="utf-8")
     digest = hashlib.sha256(manifest.read_bytes()).hexdigest()
     Path("state/CURRENT").write_text(json.dumps({"snapshot": 2, "sha256": digest}), encoding="utf-8")
     assert "its manifest has no hash" in holdfast("pipeline", "snapshots", "pipeline.toml").out
@@ -130,7 +130,7 @@ def test_snapshots_of_the_older_kind_become_a_store_with_the_next_update(spark: 
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "expected"),
     [
         (("run", "pipeline.toml", "--mode", "steam"), "unknown mode steam"),
         (("run", "pipeline.toml", "--conf", "spark.ui.enabled"), "error[E1004]"),
@@ -139,9 +139,9 @@ def test_snapshots_of_the_older_kind_become_a_store_with_the_next_update(spark: 
         (("fly",), "unknown command fly"),
     ],
 )
-def test_commands_that_make_no_sense(story: Story, words: tuple[str, ...], told: str) -> None:
+def test_commands_that_make_no_sense(story: Story, words: tuple[str, ...], expected: str) -> None:
     result = holdfast("pipeline", *words)
-    assert result.code == 2 and told in result.err
+    assert result.code == 2 and expected in result.err
     assert "Traceback" not in result.err
 
 

@@ -199,11 +199,11 @@ def test_sinks_of_every_format(spark: SparkSession) -> None:
         for name in formats:
             rows = {(r["turbine"], float(r["celsius"])) for r in whole[name].collect()}
             assert rows == {("x", 12.0), ('é,"', 1e300)}, name
-            told = {
+            written = {
                 (r["turbine"], float(r["celsius"]), r["_change_type"], int(r["_update"]))
                 for r in changes[name].collect()
             }
-            assert told == {("x", 12.0, "insert", 1), ("a b", 11.5, "delete", 1)}, name
+            assert written == {("x", 12.0, "insert", 1), ("a b", 11.5, "delete", 1)}, name
     finally:
         spark.sql("DROP TABLE IF EXISTS warm_sink")
         spark.sql("DROP TABLE IF EXISTS warm_changes")
@@ -249,7 +249,7 @@ def test_rows_that_do_not_fit_go_to_the_quarantine_with_the_reason(spark: SparkS
 
 
 @pytest.mark.parametrize(
-    ("source", "kind", "told"),
+    ("source", "kind", "expected"),
     [
         ('path = "none.parquet"', UsageError, r"E0903\]: there is no file or folder none.parquet for reading to read"),
         ('path = "none*.parquet"', SparkFailure, r"E1005\]: cannot read reading: \[PATH_NOT_FOUND\]"),
@@ -269,9 +269,9 @@ def test_rows_that_do_not_fit_go_to_the_quarantine_with_the_reason(spark: SparkS
         ),
     ],
 )
-def test_sources_that_cannot_be_used(spark: SparkSession, source: str, kind: type[Exception], told: str) -> None:
+def test_sources_that_cannot_be_used(spark: SparkSession, source: str, kind: type[Exception], expected: str) -> None:
     pq.write_table(table(), "rows.parquet")
-    with pytest.raises(kind, match=told) as caught:
+    with pytest.raises(kind, match=expected) as caught:
         run(spark, f"[sources.reading]\n{source}\n")
     assert "Traceback" not in str(caught.value) and "\tat " not in str(caught.value)
 
@@ -325,7 +325,7 @@ def test_on_spark_everything_is_the_same(spark: SparkSession) -> None:
     )
     rule = ".decl hot(x: symbol)\nhot(x) :- warm(x, t), t > 25.0."
     Path("lines.jsonl").write_text(json.dumps({"add_rules": [rule]}) + '\n{"no": 1}\n', encoding="utf-8")
-    told = {}
+    results = {}
     for engine in ("memory", "spark"):
         text = (
             f'[sources.reading]\npath = "rows.csv"\n[quarantine]\npath = "{engine}/bad"\n'
@@ -341,11 +341,12 @@ def test_on_spark_everything_is_the_same(spark: SparkSession) -> None:
             for file in Path(engine).rglob("part-*.json")
             for line in file.read_text(encoding="utf-8").splitlines()
         )
-        told[engine] = ({name: set(view) for name, view in outcome.base.relations.items()}, files, outcome.rejections)
-    assert told["memory"] == told["spark"]
-    assert told["memory"][0] == {"reading": {("c", 2, 3.25), ("d", 5, 30.0)}, "warm": {("d", 30.0)}, "hot": {("d",)}}
-    assert told["memory"][2] == 3
-    assert [path for path, _ in told["memory"][1] if "bad" in path] == ["/bad/_update=0", *["/bad/_update=1"] * 2]
+        relations = {name: set(view) for name, view in outcome.base.relations.items()}
+        results[engine] = (relations, files, outcome.rejections)
+    assert results["memory"] == results["spark"]
+    assert results["memory"][0] == {"reading": {("c", 2, 3.25), ("d", 5, 30.0)}, "warm": {("d", 30.0)}, "hot": {("d",)}}
+    assert results["memory"][2] == 3
+    assert [path for path, _ in results["memory"][1] if "bad" in path] == ["/bad/_update=0", *["/bad/_update=1"] * 2]
 
 
 def test_an_update_that_is_written_again_is_there_once(spark: SparkSession, tmp_path: Path) -> None:

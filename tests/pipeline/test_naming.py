@@ -112,7 +112,7 @@ OTHER = '[sinks.u]\nformat = "table"\nrelation = "a_b"\n'
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "expected"),
     [
         (A + 'path = "out"\n' + B + 'path = "out"\n', "sink a and sink b"),
         (A + 'path = "out"\n' + B + 'path = "./in/../out/"\n', "sink a and sink b"),
@@ -128,14 +128,14 @@ OTHER = '[sinks.u]\nformat = "table"\nrelation = "a_b"\n'
     ],
 )
 def test_places_that_would_overwrite_each_other(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, told: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, expected: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("rules.dl").write_text(PROGRAM + RULES, encoding="utf-8")
     with pytest.raises(UsageError) as caught:
         checked(pipeline.from_text(HEAD + MORE + text))
     assert {found.code for found in caught.value.diagnostics} == {"E1108"}
-    assert told in str(caught.value)
+    assert expected in str(caught.value)
 
 
 def test_places_beside_each_other_are_fine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

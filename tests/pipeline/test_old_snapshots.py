@@ -94,7 +94,7 @@ def test_numbers_go_on_whatever_happens(tmp_path: Path) -> None:
 
 def test_a_snapshot_of_another_format_is_not_read(tmp_path: Path) -> None:
     store = store_with(tmp_path, 1)
-    told = json.loads((tmp_path / "manifests/0.json").read_text(encoding="utf-8"))
-    (tmp_path / "manifests/0.json").write_text(json.dumps({**told, "format": 99}), encoding="utf-8")
+    manifest = json.loads((tmp_path / "manifests/0.json").read_text(encoding="utf-8"))
+    (tmp_path / "manifests/0.json").write_text(json.dumps({**manifest, "format": 99}), encoding="utf-8")
     with pytest.raises(DamagedData, match="format 99"):
         store.load(0)

@@ -1,4 +1,4 @@
-"""Pipeline files: what is read, and what is told about mistakes.  Spark is not needed."""
+"""Pipeline files: what is read, and which mistakes are reported.  Spark is not needed."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_a_file_that_is_not_there() -> None:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "told"),
+    ("old", "new", "expected"),
     [
         ('relation = "edge"\npath', 'relation = "egde"\npath', "help: did you mean edge?"),
         ('relation = "path"\nformat', 'relation = "way"\nformat', "help: it has edge, path"),
@@ -102,8 +102,8 @@ def test_a_file_that_is_not_there() -> None:
         ("[updates.more]", "[sources.more]", "E1102"),
     ],
 )
-def test_a_pipeline_is_held_against_its_program(old: str, new: str, told: str) -> None:
-    assert told in str(refused(PIPELINE.replace(old, new)))
+def test_a_pipeline_is_held_against_its_program(old: str, new: str, expected: str) -> None:
+    assert expected in str(refused(PIPELINE.replace(old, new)))
 
 
 def test_a_source_of_an_undeclared_relation_is_told_the_declaration() -> None:
@@ -128,10 +128,10 @@ def test_places_of_keys() -> None:
 
 
 def test_settings_of_spark_may_be_written_with_dots_or_quotes() -> None:
-    told = pipeline.from_text(
+    read = pipeline.from_text(
         PIPELINE + '\n[spark]\nmaster = "local[1]"\n[spark.conf]\nspark.a.b = 1\n"spark.c" = true\n', "pipeline.toml"
     )
-    assert (told.master, dict(told.conf)) == ("local[1]", {"spark.a.b": "1", "spark.c": "true"})
+    assert (read.master, dict(read.conf)) == ("local[1]", {"spark.a.b": "1", "spark.c": "true"})
 
 
 @pytest.mark.parametrize(
@@ -146,8 +146,8 @@ def test_settings_of_spark_may_be_written_with_dots_or_quotes() -> None:
     ],
 )
 def test_messages_about_a_pipeline_file_quote_no_secrets(text: str) -> None:
-    told = str(refused(text))
-    assert "E11" in told and "hidden-7" not in told
+    message = str(refused(text))
+    assert "E11" in message and "hidden-7" not in message
 
 
 def test_what_is_not_secret_is_quoted_as_it_stands() -> None:

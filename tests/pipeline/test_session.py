@@ -1,4 +1,4 @@
-"""The Spark session: which Java it gets, that it listens on the loopback address only, how its failures are told."""
+"""The Spark session: which Java it gets, that it listens on the loopback address only, what its failures say."""
 
 from __future__ import annotations
 
@@ -68,8 +68,8 @@ def test_without_a_java_that_of_pypi_is_taken(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr("shutil.which", lambda name: None)
     home = session._java_environment()["JAVA_HOME"]
     assert session.java_version(f"{home}/bin/java") >= session.OLDEST_JAVA
-    told = subprocess.run([f"{home}/bin/java", VECTORS, "-Da=b c", "-version"], capture_output=True, check=False)
-    assert told.returncode == 0, told.stderr
+    done = subprocess.run([f"{home}/bin/java", VECTORS, "-Da=b c", "-version"], capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 def test_without_any_java_it_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -116,9 +116,9 @@ def test_a_local_session_has_half_of_the_memory_and_ends_when_that_is_not_enough
     assert 0 < memory <= os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")  # a container may have less
     assert conf.get("spark.driver.memory") == f"{max(1, memory // 2 // 2**30)}g"
     assert "-XX:+ExitOnOutOfMemoryError" in (conf.get("spark.driver.extraJavaOptions") or "").split()
-    with pytest.raises(SparkFailure, match="has ended") as told, spark_errors():
+    with pytest.raises(SparkFailure, match="has ended") as caught, spark_errors():
         raise ConnectionRefusedError
-    assert "spark.driver.memory" in (told.value.diagnostics[0].help or "")
+    assert "spark.driver.memory" in (caught.value.diagnostics[0].help or "")
 
 
 def test_the_session_of_the_process_is_used_again(spark: SparkSession) -> None:
@@ -152,20 +152,20 @@ def test_all_sockets_are_on_the_loopback_address(spark: SparkSession) -> None:
 
 
 @pytest.mark.parametrize(
-    ("job", "told"),
+    ("job", "expected"),
     [
         (lambda spark: spark.sql("SELECT nope"), "A column, variable, or function parameter with name `nope`"),
         (lambda spark: spark.sql("SELECT raise_error('on purpose')").collect(), "[USER_RAISED_EXCEPTION] on purpose"),
-        (lambda spark: spark.range(1).mapInArrow(_failing(), "id LONG").collect(), "ValueError: told by a worker"),
+        (lambda spark: spark.range(1).mapInArrow(_failing(), "id LONG").collect(), "ValueError: raised by a worker"),
     ],
 )
 def test_failures_are_told_in_one_line(
-    spark: SparkSession, job: Any, told: str, capfd: pytest.CaptureFixture[str]
+    spark: SparkSession, job: Any, expected: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SparkFailure) as caught, spark_errors("it went wrong"):
         job(spark)
     first, second = str(caught.value).split("\n")
-    assert first.startswith("error[E1005]: it went wrong: ") and told in first
+    assert first.startswith("error[E1005]: it went wrong: ") and expected in first
     assert second == "   = help: --debug shows Spark's own report"
     assert capfd.readouterr().err == ""
 
@@ -174,7 +174,7 @@ def _failing() -> Any:
     """Made here, so that it goes to the worker whole: where that was started, this module may not be found."""
 
     def fails(batches: Any) -> Any:
-        raise ValueError("told by a worker")
+        raise ValueError("raised by a worker")
 
     return fails
 
@@ -252,7 +252,7 @@ def test_what_is_secret_by_its_name_is_not_told(key: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "expected"),
     [
         ("jdbc:x://ann:hidden@host/db", "jdbc:x://ann:*****@host/db"),
         ("https://h/c?sv=1&sig=hidden&se=2", "https://h/c?sv=*****&sig=*****&se=2"),
@@ -261,8 +261,8 @@ def test_what_is_secret_by_its_name_is_not_told(key: str) -> None:
         ("the key x of line 3", "the key x of line 3"),
     ],
 )
-def test_texts_without_secrets(text: str, told: str) -> None:
-    assert redacted(text) == told
+def test_texts_without_secrets(text: str, expected: str) -> None:
+    assert redacted(text) == expected
     assert redacted("a value-7", ["value-7"]) == "a *****"
 
 

@@ -147,7 +147,7 @@ def test_a_line_that_is_refused_has_no_effect_and_the_others_have() -> None:
         line({"insert": {"edge": [[8, 9]]}}),
     ]
     change = state.apply([], lines, partial(refused, bad))
-    assert [told for told, _ in bad] == lines[1:4]
+    assert [reported for reported, _ in bad] == lines[1:4]
     assert [error.diagnostics[0].code for _, error in bad] == ["E0606", "E0907", "E0613"]
     assert set(change.added["path"]) == {(7, 8), (8, 9), (7, 9)}
 

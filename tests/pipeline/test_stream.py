@@ -78,20 +78,20 @@ def test_a_micro_batch_is_an_update_in_a_queue(spark: SparkSession, tmp_path: Pa
 def test_an_uninterrupted_stream(spark: SparkSession, tmp_path: Path) -> None:
     story = Story(seed=1, updates=5)
     declared = pipeline.read(story.write(tmp_path))
-    told: list[pipeline.Event] = []
-    outcome = pipeline.run(declared, spark=spark, on_event=told.append)
+    events: list[pipeline.Event] = []
+    outcome = pipeline.run(declared, spark=spark, on_event=events.append)
     check(story, tmp_path)
     assert outcome.number == outcome.updates == 5
-    assert told[0].text.startswith("maintenance runs in this process: ")
-    assert [line.number for line in told[1:]] == [1, 2, 3, 4, 5]
-    told.clear()
+    assert events[0].text.startswith("maintenance runs in this process: ")
+    assert [line.number for line in events[1:]] == [1, 2, 3, 4, 5]
+    events.clear()
     changed = tmp_path / "updates/001.csv"
     assert changed.exists()
     changed.write_text("9,9,insert\n", encoding="utf-8")
-    again = pipeline.run(declared, spark=spark, on_event=told.append)
+    again = pipeline.run(declared, spark=spark, on_event=events.append)
     assert again.updates == 0
     facts = len(story.edges[-1]) + len(story.paths[-1])
-    assert [line.text for line in told[1:]] == [
+    assert [line.text for line in events[1:]] == [
         f"maintenance runs in this process: {facts} facts fit the limit of 10,000,000",
         f"{changed} has changed since it was read, and is not read again; give it a new name",
     ]
@@ -136,12 +136,12 @@ def test_above_the_limit_maintenance_moves_to_spark_with_the_same_results(
     sizes = [len(edges) + len(paths) for edges, paths in zip(story.edges, story.paths, strict=True)]
     limit = sizes[0]  # what is there at first fits, and what comes with an update does not
     assert max(sizes) > limit
-    told: list[pipeline.Event] = []
+    events: list[pipeline.Event] = []
     text = PIPELINE + f"\n[engine]\nlimit = {limit}\n"
-    outcome = pipeline.run(pipeline.read(story.write(tmp_path, text)), spark=spark, on_event=told.append)
+    outcome = pipeline.run(pipeline.read(story.write(tmp_path, text)), spark=spark, on_event=events.append)
     check(story, tmp_path)
     assert outcome.engine == "spark"
-    said = [line.text for line in told if line.number is None]
+    said = [line.text for line in events if line.number is None]
     assert said[0] == f"maintenance runs in this process: {sizes[0]} facts fit the limit of {limit}"
     assert said[1] == f"maintenance runs on Spark: after this update there are more facts than the limit of {limit}"
     restored = pipeline.run(pipeline.read(tmp_path / "pipeline.toml"), spark=spark)
@@ -225,12 +225,12 @@ def test_ctrl_c_stops_a_stream_without_end(spark: SparkSession, tmp_path: Path) 
     )
     interrupts = [Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))]
 
-    def told(line: pipeline.Event) -> None:
+    def stop(line: pipeline.Event) -> None:
         if line.number == 2:
             interrupts.pop().start()
 
     with pytest.raises(KeyboardInterrupt, match="stopped by Ctrl-C after update 2; the next run continues from there"):
-        pipeline.run(declared, spark=spark, on_event=told)
+        pipeline.run(declared, spark=spark, on_event=stop)
     check(story, tmp_path)  # the state is written with each whole snapshot
     story.updates.append([(0, 1, "insert"), (1, 0, "insert")])
     story.edges.append(story.edges[-1] | {(0, 1), (1, 0)})

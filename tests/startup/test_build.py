@@ -8,6 +8,8 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -61,6 +63,14 @@ def _scaled(pair, rows, numbers):  # type: ignore[no-untyped-def]
     return total
 
 
+def _busy(numbers, steps):  # type: ignore[no-untyped-def]
+    value = numbers[0]
+    for step in range(steps):
+        value = value * 31 + step
+    return value
+
+
+FEW = 4
 SIGNATURES = {
     "total": (_total, int64(int64[::1])),
     "spread": (_spread, types.UniTuple(int64, 2)(int32[:, :], int64, int64[::1])),
@@ -75,10 +85,12 @@ SIGNATURES = {
     ),
     "too_large": (_too_large, boolean(int64)),
 }
+LOCKED = {"busy": (_busy, int64(int64[::1], int64))}  # with a few rows
 
 
 def kernels() -> list[Kernel]:
-    return [Kernel(name, njit(function), signature, True) for name, (function, signature) in SIGNATURES.items()]
+    free = [Kernel(name, njit(function), signature, True) for name, (function, signature) in SIGNATURES.items()]
+    return free + [Kernel(name, njit(function), signature, True, FEW) for name, (function, signature) in LOCKED.items()]
 
 
 @pytest.fixture(scope="module")
@@ -193,6 +205,35 @@ def test_exceptions_keep_their_kind(tiny: Any) -> None:
         tiny.too_large(1 << 60)
     with pytest.raises(OverflowError):
         tiny.too_large(1 << 63)
+
+
+@pytest.fixture
+def no_switches() -> Iterator[None]:
+    """Python's lock changes hands only when a thread gives it away."""
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1_000)
+    yield
+    sys.setswitchinterval(interval)
+
+
+@pytest.mark.usefixtures("no_switches")
+def test_short_loops_keep_pythons_lock(tiny: Any) -> None:
+    assert not any(_another_thread_ran(tiny, rows) for rows in (1, FEW) for _ in range(5))
+    assert any(_another_thread_ran(tiny, FEW + 1) for _ in range(100))
+
+
+def _another_thread_ran(tiny: Any, rows: int) -> bool:
+    """While a kernel ran for some milliseconds."""
+    gate, ran = threading.Lock(), []
+    gate.acquire()
+    thread = threading.Thread(target=lambda: ran.append(gate.acquire()))
+    thread.start()
+    time.sleep(0.001)
+    gate.release()
+    tiny.busy(np.ones(rows, np.int64), 10_000_000)
+    found = bool(ran)
+    thread.join()
+    return found
 
 
 def instructions(file: Path) -> str:

@@ -1,4 +1,4 @@
-"""A disk that fails where it is told to, and knows what would be left of it after a power cut.
+"""A disk that fails on demand, and knows what would be left of it after a power cut.
 
 The calls happen for real.  Beside that each file is known as it is and as it was when it was last synced, and each
 folder with its names now and when it was last synced, so that at any moment the folder can be made as it might be found

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import holdfast
 from holdfast import KnowledgeBase, Update
+from holdfast.store.log_tail import LogTail
 from holdfast.store.writing import Store
 
 RULES = "reach(x, y) :- edge(x, y).  reach(x, z) :- reach(x, y), edge(y, z)."
@@ -40,9 +41,11 @@ def _run_and_kill(folder: Path, chance: random.Random) -> int:
     """Let a process make at least so many updates; gives the number of the last that it acknowledged."""
     lines = 0 if chance.random() < EARLY else 1 + chance.randrange(25)
     out, into = os.pipe()
+    aside = chance.random() < 0.5
     child = os.fork()
     if child == 0:
         try:
+            LogTail.quick = 0.0 if aside else LogTail.quick  # a thread syncs
             _update_for_ever(folder, into)
         finally:
             os._exit(1)

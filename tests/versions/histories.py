@@ -111,7 +111,7 @@ class Write:
 
 @dataclass(frozen=True)
 class Reading:
-    """What a thread read: `holds` tells of a world whether the answer is right in it."""
+    """What a thread read: `holds` says of a world whether the answer is right in it."""
 
     what: str
     least: int  # a version that was acknowledged before it began

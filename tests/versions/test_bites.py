@@ -39,7 +39,7 @@ def script(seed: int) -> None:
 
 
 def no_flips(self: CommittedFacts, name: str, _flip: object) -> None:
-    """A commit tells readers nothing."""
+    """A commit does not notify readers."""
 
 
 def taken_over(self: FrozenRelation, size: int) -> FrozenRelation:

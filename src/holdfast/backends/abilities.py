@@ -443,6 +443,10 @@ class Housekeeping(Protocol):
         """Facts were deleted and no update is in progress: release what is no longer needed."""
         ...
 
+    def reclaim(self) -> None:
+        """An update was refused, and memory is limited: release what it left, and all that no fact needs."""
+        ...
+
     @property
     def nbytes(self) -> int:
         """The memory that facts, counters and indexes take in this process."""
@@ -456,6 +460,9 @@ class _NothingKept(Housekeeping):
         pass
 
     def tidy(self, removed: Facts) -> None:
+        pass
+
+    def reclaim(self) -> None:
         pass
 
 

@@ -7,8 +7,10 @@ from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
+from holdfast.backends.abilities import housekeeping
 from holdfast.backends.protocol import Backend
 from holdfast.deadline import within
+from holdfast.errors import LimitReached
 from holdfast.knowledge.fact_lookup import BackendLookup, FactLookup
 from holdfast.language import tree
 from holdfast.language.editing import rules_named
@@ -136,6 +138,11 @@ class Materialisation:
         try:
             yield watch
             facts = watch.facts if keep else facts
+        except LimitReached:
+            watch.rest(facts)
+            if self.limits.memory is not None:
+                housekeeping(self.backend).reclaim()
+            raise
         finally:
             watch.rest(facts)
 

@@ -219,12 +219,8 @@ class Readers:
     def answer(self, question: Question, values: Mapping[str, Value]) -> RelationView:
         """The answers to a query in the last version."""
         if self.versions is not None and self._state.limits == _NO_LIMITS:
-            readers, this = self._state.watch.readers, object()
-            readers.add(this)
-            try:
+            with self._state.watch.turns.look_up():
                 found = self._looked_up(question, values, self.versions)
-            finally:
-                readers.discard(this)
             if found is not None:
                 return found
         return self.last().answer(question, values)

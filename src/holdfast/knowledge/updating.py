@@ -150,6 +150,7 @@ class Updater:
             return [self._views.explicit_change(facts, during, None if rules is None else updates[0])]
 
         def report(outcome: Outcome) -> tuple[Change, FactSet]:
+            state.watch.give_way()
             origin = self.origin(len(updates) if keep else 0, rules, is_applied=keep)
             no_ops = facts.given - sum(map(len, outcome.explicit))
             change = self._views.change(outcome, during, no_ops, origin)
@@ -159,6 +160,7 @@ class Updater:
                 state.log_commit(updates, (change,), explicit)
             return change, outcome.removed
 
+        state.watch.give_way()
         steps = [*([] if rules is None else [rules.adopt]), state.next_version(updates)]
         ahead = state.log_ahead(updates, explicit) if keep and rules is None else None
         with retracted_if_it_fails(ahead), state.limited(keep=keep) as watch:

@@ -174,12 +174,14 @@ class Chooser:
 
     def _by_rules(self, plan: NodePlan) -> bool:
         """Whether the rules have taken the place of modules; if these change, the modules begin again."""
+        if not plan.allotment.services:
+            return False
         record = self._records.get(plan.node.predicates)
-        return record is not None and record.rivals.by_rules and bool(plan.allotment.services) and not plan.edited
+        return record is not None and record.rivals.by_rules and not plan.edited
 
     def _best(self, plan: NodePlan, request: Request, backend: Backend) -> tuple[str, str]:
         alone, services = plan.allotment.alone, plan.allotment.services
-        if not plan.node.is_recursive and _mostly_gone(plan, backend):
+        if not plan.node.is_recursive and request.deleted > _MANY_GONE and _mostly_gone(plan, backend):
             return RECOMPUTE, "most of the facts that its rules read were deleted, so recomputing is cheaper"
         if not services:
             is_ranked = plan.node.is_recursive and backend.ability(Ranking) is not None
@@ -302,7 +304,7 @@ class Chooser:
 
 def _mostly_gone(plan: NodePlan, backend: Backend) -> bool:
     gone = len(backend.deleted.of(plan.reads))
-    return gone > _MANY_GONE and 2 * gone > len(backend.materialisation.of(plan.reads))
+    return 2 * gone > len(backend.materialisation.of(plan.reads))
 
 
 def _kind(deletes: bool, inserts: bool) -> str:

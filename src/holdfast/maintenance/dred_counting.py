@@ -3,7 +3,8 @@ changes).
 
 A fact whose nonrecursive derivations are not all gone is never overdeleted, and one whose recursive derivations are
 not all gone is rederived by a look at its counter; where recursion cannot run in circles (`program/ranks.py`) it is not
-overdeleted in the first place.  On a hyper-node without recursion this is Counting.
+overdeleted in the first place.  On a hyper-node without recursion this is Counting, which `maintain_nonrecursive` does
+without the steps that do nothing there.
 """
 
 from __future__ import annotations
@@ -16,8 +17,34 @@ from holdfast.maintenance.stratum import Stratum
 
 def maintain(s: Stratum) -> None:
     """Bring one hyper-node up to date; D, A and the counters are."""
+    if not (s.kept.recursive or s.removed.recursive or s.added.recursive):
+        maintain_nonrecursive(s)
+        return
     overdelete(s)  # line 23
     insert(s, rederive(s))  # lines 24 and 25
+
+
+def maintain_nonrecursive(s: Stratum) -> None:
+    """Counting: all derivations that are lost and gained are counted before a fact is looked at.  So none is both
+    deleted and added."""
+    lost = counted(s.E_minus, nonrecursive_deletions(s), s.Cn.subtract)
+    s.begin_insertion(s.nothing)
+    gained = counted(s.E_plus, nonrecursive_insertions(s), s.Cn.add)
+    if Δ := s.Cn.zero(lost):
+        s.delete(Δ)
+    if Δ := gained - s.I:
+        s.A |= Δ
+        s.watch.round(len(Δ))
+
+
+def counted(explicit: Facts, bags: list[Bag], count: Callable[[Bag | Facts], None]) -> Facts:
+    """The facts that lose or gain a derivation, which is counted."""
+    count(explicit)
+    N = explicit
+    for bag in filter(len, bags):
+        count(bag)
+        N = N | bag.support()
+    return N
 
 
 def maintain_explicit(s: Stratum) -> None:
@@ -32,15 +59,11 @@ def maintain_explicit(s: Stratum) -> None:
 def first_deletions(s: Stratum) -> Facts:
     """Lines 28 to 32: what loses a derivation by what happened outside this hyper-node; the counters are moved."""
     I = s.I
-    s.Cn.subtract(s.E_minus)
     nonrecursive = nonrecursive_deletions(s)
     recursive = [s.delta_heads(s.kept.recursive, I, s.removed_inputs, s.added_inputs)]
     if s.removed:
         recursive.append(s.instances(s.removed.recursive, I))
-    N = s.E_minus
-    for bag in filter(len, nonrecursive):
-        s.Cn.subtract(bag)
-        N = N | bag.support()
+    N = counted(s.E_minus, nonrecursive, s.Cn.subtract)
     for bag in filter(len, recursive):
         s.Cr.subtract(bag)
         N = N | bag.support()
@@ -109,11 +132,7 @@ def insert(
     I, D, A = s.I, s.D, s.A
     s.begin_insertion(R)
     nonrecursive, recursive = first_insertions(s)
-    s.Cn.add(s.E_plus)
-    N = R | s.E_plus  # line 40
-    for bag in filter(len, nonrecursive):  # lines 41 and 42
-        s.Cn.add(bag)
-        N = N | bag.support()
+    N = R | counted(s.E_plus, nonrecursive, s.Cn.add)  # lines 40 to 42
     for bag in filter(len, recursive):  # lines 43 and 44
         s.Cr.add(bag)
         N = N | bag.support()

@@ -38,7 +38,7 @@ class NodePlan:
     modules_changed: bool = False
     state_reusable: bool = False
 
-    @property
+    @cached_property
     def node(self) -> HyperNode:
         """The hyper-node."""
         return self.planner.node
@@ -88,7 +88,7 @@ class NodePlan:
         """Whether a rule derives its facts, or did before."""
         return bool(self.kept or self.removed or self.added)
 
-    @property
+    @cached_property
     def edited(self) -> bool:
         """Whether its rules, or the rules that modules serve, are others than before."""
         return bool(self.removed or self.added or self.modules_changed)

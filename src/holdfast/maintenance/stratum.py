@@ -190,6 +190,7 @@ class Stratum:
         """The heads of all instances; counts the instances."""
         self.watch.give_way()
         instances = self.backend.apply(plans, sources)
+        self.watch.give_way()
         self.count(len(instances), phase)
         return instances
 

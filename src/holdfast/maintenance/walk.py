@@ -64,31 +64,33 @@ class Walk:
         D, A = self.backend.deleted, self.backend.added
         given = {*self.E_minus.sizes(), *self.E_plus.sizes()}
         due = agenda.due(given, lambda: chain(D.predicates(), A.predicates()))
-        return [self._maintained(plan) for plan in due]
+        figures = [self._maintained(plan) for plan in due]
+        self.watch.give_way()
+        return figures
 
     def _maintained(self, plan: NodePlan) -> Figures:
         self.watch.give_way()
-        stopwatch, change = Stopwatch(), self._change(plan)
+        stopwatch, change, is_auto = Stopwatch(), self._change(plan), self.choice.named(plan.node) == AUTO
         request = self._request(plan, change)
         algorithm, why = self.chooser.chosen(plan, request, self.backend)
-        full = self.chooser.costs.of(plan.node.predicates) if self.choice.named(plan.node) == AUTO else None
+        full = self.chooser.costs.of(plan.node.predicates) if is_auto else None
         if full is not None and plan.node.limits:
             full = full.for_facts(facts_around(plan) + request.inserted - request.deleted)
         try:
-            figures, why = self._run(plan, change, algorithm, why, full)
+            figures, why = self._run(plan, change, request, algorithm, why, full)
         except AbandonedError as abandoned:
             why = f"{why}; abandoned: {abandoned}"
             self._take_back(plan)
             abandoned.figures.work = stopwatch.work
             self.chooser.gave_up(plan.node, algorithm, abandoned.figures)
             algorithm = self.chooser.anew(plan)
-            figures, why = self._run(plan, change, algorithm, why, None)
+            figures, why = self._run(plan, change, request, algorithm, why, None)
             figures.abandoned, figures.work_abandoned = abandoned.figures.instances, abandoned.figures.work
         self.ledger.maintained(plan, algorithm)
         figures.algorithm, figures.seconds, figures.work = algorithm.name, stopwatch.seconds, stopwatch.work
         figures.why = f"{why}; {figures.why}" if figures.why else why
         self.chooser.learn(plan.node, figures, self.backend.statistics)
-        if self.choice.named(plan.node) == AUTO:
+        if is_auto and plan.allotment.services:
             self.chooser.compare(plan, figures, self.backend)
         if plan.node.limits and figures.is_anew:
             self.chooser.costs.by_facts(plan.node.predicates, facts_around(plan) + request.inserted - request.deleted)
@@ -101,10 +103,17 @@ class Walk:
     def _request(self, plan: NodePlan, change: NodeChange) -> Request:
         deleted = len(change.E_minus) + len(change.removed_inputs)
         inserted = len(change.E_plus) + len(change.added_inputs)
-        return Request(self.choice, deleted, inserted, is_ranked=self.ledger.ranks_are_kept(plan))
+        is_ranked = plan.node.is_recursive and self.ledger.ranks_are_kept(plan)
+        return Request(self.choice, deleted, inserted, is_ranked=is_ranked)
 
     def _run(
-        self, plan: NodePlan, change: NodeChange, algorithm: Algorithm, why: str, full: FullCost | None
+        self,
+        plan: NodePlan,
+        change: NodeChange,
+        request: Request,
+        algorithm: Algorithm,
+        why: str,
+        full: FullCost | None,
     ) -> tuple[Figures, str]:
         """Bring a hyper-node up to date by an algorithm, which may cost as much as starting over, if that is known."""
         modular = algorithm.with_modules(plan.allotment.services)
@@ -122,10 +131,9 @@ class Walk:
             s = self._stratum(plan, change, algorithm, figures, modular=modular is not None)
             if not algorithm.by_module_alone:
                 self.states.drop(plan.predicates)
-            figures.given = sum(map(len, change))
-            figures.deletes = bool(s.E_minus or s.removed_inputs)
-            figures.inserts = bool(s.E_plus or s.added_inputs)
-            s.is_ranked = self.ledger.ranks_are_right(plan)
+            figures.given = request.deleted + request.inserted
+            figures.deletes, figures.inserts = request.deleted > 0, request.inserted > 0
+            s.is_ranked = plan.node.is_recursive and self.ledger.ranks_are_right(plan)
             s.late = self.ledger.take_late(plan)
             maintain(s)
             if algorithm.needs_ranks and maintain is not recompute.maintain:

@@ -9,10 +9,10 @@ from contextlib import contextmanager
 
 from holdfast.errors import Diagnostic, LimitReached
 from holdfast.interrupts import checkpoint
+from holdfast.maintenance.turns import Turns
 from holdfast.settings import Limits, Progress, Silent
 
 _UNLIMITED, _SILENT = Limits(), Silent()
-_MOMENT = 20e-6  # seconds: enough for another thread to begin
 
 
 class Stopwatch:
@@ -49,16 +49,9 @@ class Watch:
         self._bytes: dict[str, int] = {}
         self._most = self.limits.memory  # between runs it holds for what is shown and written
         self._until: float | None = None  # of this thread's processor time
-        self.readers = set[object]()  # queries in other threads that are being answered by an index
+        self.turns = Turns()  # with queries in other threads that are answered by an index
+        self.give_way = self.turns.give_way  # let them go first; often called
         self.budget: Callable[[], None] | None = None  # of what is going on; raises when it is spent
-
-    def give_way(self) -> None:
-        """Let threads that look something up go first.
-
-        Python lets a thread run until it waits for something, or for 5 ms.  A look-up takes a tenth of a millisecond.
-        """
-        if self.readers:
-            time.sleep(_MOMENT)
 
     def begin(self, limits: Limits | None) -> None:
         """Another run begins: its seconds and rounds count from now, facts and bytes are there already."""

@@ -248,7 +248,7 @@ class HyperNode:
     positive: tuple[int, ...]  # nodes this one reads through positive atoms, without itself
     negative: tuple[int, ...]  # nodes this one reads through negation or aggregation
 
-    @property
+    @cached_property
     def is_recursive(self) -> bool:
         """Whether a fixpoint is needed."""
         return bool(self.recursive)

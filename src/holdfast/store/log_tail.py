@@ -7,8 +7,8 @@ and not a new file size, which takes a file system about as long again.
 from __future__ import annotations
 
 import os
+import time
 from contextlib import suppress
-from functools import partial
 from typing import Final, TypeAlias
 
 from holdfast.store.files import Files
@@ -16,6 +16,7 @@ from holdfast.store.records import BEGINNING, FIRST, LogKey, LogRecord, encoded
 from holdfast.store.syncing import Syncer
 
 SPARE: Final = 1 << 18  # bytes of zeros written at a time
+_WEIGHT: Final = 0.2  # of the last sync in the average
 
 
 LogPlace: TypeAlias = tuple[int, bytes]
@@ -26,6 +27,9 @@ START: Final[LogPlace] = len(BEGINNING), FIRST
 class LogTail:
     """A log open for appending.  System calls raise `OSError`."""
 
+    quick = 1e-3
+    """Seconds: a sync that takes less is not worth a second thread, since handing it over takes time too."""
+
     def __init__(
         self, files: Files, handle: int, key: LogKey, place: tuple[int, bytes] = (len(BEGINNING), FIRST)
     ) -> None:
@@ -34,7 +38,8 @@ class LogTail:
         self._size = place[0]  # of the file
         self._written: LogPlace | None = None  # the end of a record that is being synced
         self._is_dirty = False  # whether anything but zeros may follow the last record
-        self._is_syncing = False
+        self._is_aside = self._is_syncing = False  # the sync of that record is another thread's, and it has begun
+        self._sync_takes = 0.0  # seconds, an average of the last ones
         self._syncer = Syncer()
 
     def found(self, size: int, *, is_dirty: bool) -> None:
@@ -42,7 +47,8 @@ class LogTail:
         self._size, self._is_dirty = size, is_dirty
 
     def begin(self, record: LogRecord, most: int, *, sync: bool) -> None:
-        """Write a record and begin to sync it, with spare zeros up to `most`.  If this raises, call `cut_back`."""
+        """Write a record, with spare zeros up to `most`, and begin to sync it where that pays.  If this raises, call
+        `cut_back`."""
         self.wait_for_disk()
         if self._is_dirty:
             self.cut_back()
@@ -56,15 +62,17 @@ class LogTail:
         self._written = after, data[-len(FIRST) :]
         if not sync:
             self._adopt()
-        elif self._files.syncs_aside:
+            return
+        self._is_aside = self._files.syncs_aside and self._sync_takes > self.quick
+        if self._is_aside:
             self._begin_sync()
 
     def wait_for_disk(self) -> None:
         """Wait until everything written is on disk."""
         if self._written is None:
             return
-        if not self._files.syncs_aside:
-            self._files.sync(self._handle)
+        if not self._is_aside:
+            self._sync()
         else:
             if not self._is_syncing:  # interrupted before the sync had begun
                 self._begin_sync()
@@ -73,8 +81,13 @@ class LogTail:
         self._adopt()
 
     def _begin_sync(self) -> None:
-        self._syncer.begin(partial(self._files.sync, self._handle))
+        self._syncer.begin(self._sync)
         self._is_syncing = True
+
+    def _sync(self) -> None:
+        begun = time.perf_counter()
+        self._files.sync(self._handle)
+        self._sync_takes += _WEIGHT * (time.perf_counter() - begun - self._sync_takes)
 
     def _adopt(self) -> None:
         """Count the written record as part of the log."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
@@ -326,5 +327,4 @@ def _code_or_zero(value: Value, type: Type) -> int:
         return 0
 
 
-def _class(value: object) -> type[object]:
-    return value.__class__
+_class = attrgetter("__class__")

@@ -62,6 +62,9 @@ class HeadBuffer:
 
     def add(self, ids: Ids, weights: Weights) -> None:
         """Adds the heads of a batch; without weights each head stands for one instance."""
+        if not self.size and not len(weights):
+            self.ids, self.size = ids, len(ids)
+            return
         begin, self.size = self.size, self.size + len(ids)
         if self.size > len(self.ids):
             capacity = max(self.size, _GROWTH * len(self.ids))

@@ -83,9 +83,10 @@ class MemoryCounters:
             raise LimitReached(Diagnostic("E0805", message, help=help))
 
     def _move(self, facts: Bag | Facts, step: int) -> None:
-        bag = facts if isinstance(facts, MemoryBag) else MemoryBag(self.tables, _snapshot(facts).rows)
+        bag = facts if isinstance(facts, MemoryBag) else _snapshot(facts)
+        given: Mapping[str, Weights] = bag.weights if isinstance(bag, MemoryBag) else {}
         for predicate, ids in bag.rows.items():
-            weights = bag.weights.get(predicate, NO_WEIGHTS)
+            weights = given.get(predicate, NO_WEIGHTS)
             if self.remembers:  # before: too many derivations are counted as well, with a carry that is lost
                 self._undo.append(partial(self._count, predicate, ids, weights, -step))
             self._count(predicate, ids, weights, step)

@@ -25,6 +25,7 @@ from holdfast.backends.memory.truth import ALWAYS, NO_BITS, NO_IDS, Run, TruthTa
 from holdfast.backends.protocol import Facts
 
 Tables = Mapping[str, Table]
+_OTHER_BACKEND = "fact sets of two backends cannot be combined"
 SCRATCH = (np.uint8(64), np.uint8(32), np.uint8(16))
 
 
@@ -39,6 +40,8 @@ class FactSet:
     """Whether it is seen to be empty, and stays so."""
     leaves: tuple[Momentary, ...] = ()
     """The momentary sets that the formula mentions."""
+    is_lasting = False
+    """Whether it is a kept set or a formula of such only."""
     columns = 0
     """The bytes beside each row that the formula speaks of: 1 for `status`, 2 for `proof`."""
 
@@ -62,7 +65,8 @@ class FactSet:
         return None
 
     def __or__(self, other: Facts) -> FactSet:
-        other = own(other)
+        if not isinstance(other, FactSet):
+            raise TypeError(_OTHER_BACKEND)
         if self.is_momentary and other.is_momentary:  # evaluated, even if one is empty: it is read more than once
             if self.is_nothing or other.is_nothing:
                 return (other if self.is_nothing else self).snapshot()
@@ -72,20 +76,22 @@ class FactSet:
         return other if self.is_nothing else formulas.combined(self, other, or_)
 
     def __and__(self, other: Facts) -> FactSet:
-        other = own(other)
+        if not isinstance(other, FactSet):
+            raise TypeError(_OTHER_BACKEND)
         if self.is_momentary or other.is_momentary:
             return formulas.filtered(self, other, True) if self.is_momentary else formulas.filtered(other, self, True)
         return formulas.combined(self, other, and_)
 
     def __sub__(self, other: Facts) -> FactSet:
-        other = own(other)
+        if not isinstance(other, FactSet):
+            raise TypeError(_OTHER_BACKEND)
         if self.is_momentary:
             return formulas.filtered(self, other, False)
         return self if other.is_nothing else formulas.combined(self, other, formulas.without)
 
     def of(self, predicates: Iterable[str]) -> FactSet:
         """The facts of some predicates only."""
-        wanted = set(predicates)
+        wanted = predicates if isinstance(predicates, frozenset) else set(predicates)
         found = {p: self.ids(p) for p in self.predicates() if p in wanted}
         return Momentary(self.tables, {p: ids for p, ids in found.items() if len(ids)})
 
@@ -133,13 +139,11 @@ class Momentary(FactSet):
     """A set given by row ids, each once."""
 
     is_momentary = True
+    _sizes: Mapping[str, int] | None = None
+    _runs: dict[str, Run | None] | None = None
 
     def __init__(self, tables: Tables, rows: Mapping[str, Ids]) -> None:
-        super().__init__(tables)
-        self.rows = rows
-        self.is_nothing = not rows
-        self._runs: dict[str, Run | None] = {}
-        self._sizes: Mapping[str, int] | None = None
+        self.tables, self.rows, self.is_nothing = tables, rows, not rows
 
     @property
     def leaves(self) -> tuple[Momentary, ...]:  # type: ignore[override]  # as an attribute it would be a circle
@@ -166,16 +170,18 @@ class Momentary(FactSet):
         return self.rows.get(predicate, NO_IDS)
 
     def __len__(self) -> int:
-        return sum(map(len, self.rows.values()))
+        return 0 if self.is_nothing else sum(map(len, self.rows.values()))
 
     def __bool__(self) -> bool:
-        return any(map(len, self.rows.values()))
+        return not self.is_nothing and any(map(len, self.rows.values()))
 
     def truth(self, bits: Mapping[Momentary, np.uint8]) -> TruthTable:
         return has_bit(int(bits[self]))
 
     def run(self, predicate: str) -> Run | None:
         """Consecutive rows, in whatever order; looked up once."""
+        if self._runs is None:
+            self._runs = {}
         if predicate not in self._runs:
             self._runs[predicate] = run_of(self.ids(predicate))
         return self._runs[predicate]
@@ -196,9 +202,7 @@ class Support(FactSet):
     is_momentary = True
 
     def __init__(self, tables: Tables, rows: Mapping[str, Ids]) -> None:
-        super().__init__(tables)
-        self.rows = rows
-        self.is_nothing = not rows
+        self.tables, self.rows, self.is_nothing = tables, rows, not rows
 
     def predicates(self) -> Iterable[str]:
         return self.rows.keys()
@@ -273,10 +277,13 @@ class _Marks:
                 kernels.restatus_both(ids, table.status, table.proof, clear, set)  # a formula may speak of either
 
 
+NO_MARKS = _Marks({}, None)
+
+
 def own(facts: Facts) -> FactSet:
     """A fact set of this backend; another backend's cannot be combined with it."""
     if not isinstance(facts, FactSet):
-        raise TypeError("fact sets of two backends cannot be combined")
+        raise TypeError(_OTHER_BACKEND)
     return facts
 
 

@@ -20,6 +20,8 @@ _SPARSE = 16  # rows for each id that is met among them; with more, marking them
 class Lasting(FactSet):
     """A kept set, or a formula of kept sets only: what it means changes, but not what it says.  So it is made once."""
 
+    is_lasting = True
+
     def __init__(self, tables: Tables) -> None:
         super().__init__(tables)
         self.made: dict[tuple[Connective, Lasting], Lasting] = {}
@@ -75,10 +77,19 @@ class _Formula(_Combined, Lasting):
     def __init__(self, tables: Tables, left: FactSet, right: FactSet, connective: Connective) -> None:
         Lasting.__init__(self, tables)
         self.left, self.right, self.connective, self.columns = left, right, connective, left.columns
-        self._truth = connective(left.truth({}), right.truth({}))
+        self._truth, self._column = connective(left.truth({}), right.truth({})), left.column("")
 
     def truth(self, bits: Mapping[Momentary, np.uint8]) -> TruthTable:
         return self._truth
+
+    def ids(self, predicate: str) -> Ids:
+        candidates = self.candidates(predicate)
+        if not len(candidates):
+            return candidates
+        return distinct(getattr(self.tables[predicate], self._column), candidates, self._truth)
+
+    def column(self, predicate: str) -> str:
+        return self._column
 
     def formula(self, predicate: str) -> FactSet:
         return self
@@ -86,11 +97,13 @@ class _Formula(_Combined, Lasting):
 
 def combined(left: FactSet, right: FactSet, connective: Connective) -> FactSet:
     """Two sets under a connective, as a formula if one can say it."""
-    if not (isinstance(left, Lasting) and isinstance(right, Lasting)):
+    if not (left.is_lasting and right.is_lasting):
         # seldom both speak of bytes or both have leaves; a call that says so costs more than the formula
         if ((left.columns and right.columns) or (left.leaves and right.leaves)) and not _fit(left, right):
             return _at_once(left, right, connective)
         return _Combined(left.tables, left, right, connective)
+    assert isinstance(left, Lasting)
+    assert isinstance(right, Lasting)
     made = left.made.get((connective, right))
     if made is None:
         if not _fit(left, right):

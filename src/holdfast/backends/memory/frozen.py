@@ -85,9 +85,7 @@ class ReadTable:
         if len(key) == self.arity:
             found = self.find(values, size)
             return found[found >= 0]
-        index = self.index(key, size)
-        out = np.empty(index.covered, np.int32)
-        return out[: kernels.rows_of_keys(values, index.arrays, out)]
+        return self.index(key, size).rows_of(values)
 
 
 class FrozenRelation:

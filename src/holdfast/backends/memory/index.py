@@ -13,6 +13,7 @@ from holdfast.backends.memory.arrays import FULL, Ids, Rows, enlarged, more_slot
 
 _FIRST_CAPACITY = 64
 _GROWTH = 8  # of the capacity for runs; it takes no memory until it is written to
+_SOME = 256  # rows that a look-up may give before it is made again, with as much memory as it needs
 _PLACES = 4  # places by value for each key, most of them empty
 _TAIL = 0.1  # of the settled rows; a longer tail, which joins read slowly, is settled
 
@@ -110,6 +111,15 @@ class Index:
         direct = np.zeros(min(2 * (largest + 1), _PLACES * self.keys), np.int32)
         direct[values] = np.arange(1, self.keys + 1, dtype=np.int32)
         self.direct = direct
+
+    def rows_of(self, values: Rows) -> Ids:
+        """The rows that have one of some distinct keys."""
+        out = np.empty(_SOME, np.int32)
+        count = kernels.rows_of_keys(values, self.arrays, out)
+        if count > len(out):
+            out = np.empty(count, np.int32)
+            kernels.rows_of_keys(values, self.arrays, out)
+        return out[:count]
 
     def copy(self) -> Index:
         """The same rows by the same keys, in arrays of its own."""

@@ -8,9 +8,9 @@ import numpy as np
 
 from holdfast.backends.memory import kernels
 from holdfast.backends.memory.arrays import Ids
-from holdfast.backends.memory.facts import FactSet, Momentary, Support, Tables, own
+from holdfast.backends.memory.facts import Momentary, Support, Tables, own
 from holdfast.backends.memory.formulas import Lasting
-from holdfast.backends.memory.truth import NO_BITS, NO_IDS, Run, TruthTable, has_bit
+from holdfast.backends.memory.truth import NO_BITS, NO_IDS, Run, TruthTable, distinct, has_bit
 from holdfast.backends.protocol import Facts
 
 
@@ -113,7 +113,11 @@ class Listed(Kept):
         return parts[0]
 
     def ids(self, predicate: str) -> Ids:
-        return FactSet.ids(self, predicate)  # what was taken out again is still on the list
+        """What was taken out again is still on the list."""
+        candidates = self.candidates(predicate)
+        if not len(candidates):
+            return candidates
+        return distinct(getattr(self.tables[predicate], self._column), candidates, self._truth)
 
     def size(self, predicate: str) -> int:
         return len(self.ids(predicate))

@@ -162,3 +162,8 @@ def hashed(rows: Rows, *, may_be_gridded: bool = False) -> HashedRows:
     found = HashedRows(np.zeros(slots_for(2 * len(rows)), np.uint64), may_be_gridded=may_be_gridded)
     found.intern(rows, np.empty_like(rows), 0, np.empty(len(rows), np.int32))
     return found
+
+
+def hashed_nbytes(rows: int) -> int:
+    """The memory that such a hash table takes for so many rows."""
+    return 8 * slots_for(2 * rows)

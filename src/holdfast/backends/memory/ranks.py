@@ -198,6 +198,8 @@ class MemoryRanking:
         """A table has lost its other rows."""
         for beside in (self.founded, self._rank):
             beside.keep_only(predicate, ids)
+        if predicate in self.founded.arrays:
+            self._backend.watch.grown(f"ranks of {predicate}", 8 * len(ids))
 
     def drop(self, predicate: str) -> None:
         """A relation is gone."""

@@ -167,10 +167,17 @@ class MemoryBackend(
                 with self.commit_lock:
                     self._pack(name)
 
+    def reclaim(self) -> None:
+        """Pack each table that takes memory for more than its facts.  Between updates only."""
+        with self.commit_lock:
+            for name, table in self.tables.items():
+                if table.is_loose:
+                    self._pack(name)
+
     def _pack(self, name: str) -> None:
-        """Drop the rows of deleted facts."""
+        """Drop the rows without facts."""
         table = self.tables[name]
-        del self._removed[name]
+        self._removed.pop(name, None)
         self.packings += 1
         kept: Ids = np.flatnonzero(table.status[: table.size]).astype(np.int32)
         self.ranking.keep_only(name, kept)
@@ -397,6 +404,8 @@ class MemoryBackend(
 
     def seen(self, pipelines: Sequence[CompiledPlan], sources: Mapping[Read, Facts]) -> Seen:
         """What some pipelines see of the sources, for a while."""
+        if len(pipelines) == 1:
+            return Seen.of(pipelines[0].walked, pipelines[0].probed, sources)
         walked = (place for pipeline in pipelines for place in pipeline.walked)
         probed = (place for pipeline in pipelines for place in pipeline.probed)
         return Seen.of(walked, probed, sources)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from holdfast.backends.memory import kernels
 from holdfast.backends.memory.arrays import Ids, Rows, enlarged, padded, zeros
 from holdfast.backends.memory.index import Index
-from holdfast.backends.memory.membership import GriddedRows, HashedRows, hashed, suitable_grid
+from holdfast.backends.memory.membership import GriddedRows, HashedRows, hashed, hashed_nbytes, suitable_grid
 
 _FIRST_CAPACITY = 64
 _PART = 1 << 16  # rows interned at once, so that capacity is reserved for no more
@@ -88,6 +88,12 @@ class Table:
         self._columns, self.size, self.membership, self._indexes = columns, len(ids), membership, {}
         self._grown(self.nbytes)
 
+    @property
+    def is_loose(self) -> bool:
+        """Whether it has rows that are merely known, or slots for many more rows than it has."""
+        has_unused = int(np.count_nonzero(self.status[: self.size])) < self.size
+        return has_unused or self.membership.nbytes > hashed_nbytes(self.size)
+
     def take_over(
         self,
         rows: Rows,
@@ -132,9 +138,7 @@ class Table:
         if len(key) == self.arity:
             found = self.find(values)
             return found[found >= 0]
-        index = self.index(key)
-        out = np.empty(self.size, np.int32)
-        return out[: kernels.rows_of_keys(values, index.arrays, out)]
+        return self.index(key).rows_of(values)
 
     def keys(self, columns: tuple[int, ...]) -> int | None:
         """The number of distinct values in some columns, if an index knows it nearly."""

@@ -323,6 +323,11 @@ class Shard(MemoryBackend):
         """Pack tables that consist mostly of deleted facts."""
         self.tidy(self.held(number))
 
+    def do_reclaim(self) -> None:
+        """Pack all tables that have rows without facts; what a refused update still holds is not read again."""
+        self._held.clear()
+        self.reclaim()
+
     def do_traffic(self) -> Traffic:
         """What this shard has done since it was made."""
         return self.traffic

@@ -258,6 +258,10 @@ class PartedBackend(Able, Tuning, Housekeeping, Arranging):
             self._driver.spread_to_copies(facts)
             self._driver.ask("tidy", facts.number)
 
+    def reclaim(self) -> None:
+        """Each shard packs the tables that have rows without facts."""
+        self._driver.ask("reclaim")
+
     @property
     def traffic(self) -> list[Traffic]:
         """What each shard has done since it was made."""

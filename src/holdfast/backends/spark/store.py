@@ -134,6 +134,9 @@ class SparkBackend(Able, ModuleBudget, Frames, Tuning, Housekeeping):
         fold(self.space, self.stored.values())
         free_unused()
 
+    def reclaim(self) -> None:
+        """The limit holds for this process, and the facts are in others."""
+
     @property
     def nbytes(self) -> int:
         """What the driver holds, about: a record is some 200 bytes."""

@@ -144,6 +144,9 @@ class SparkPartedBackend(PartedBackend, ModuleBudget, Frames):
         self._pin(self.relations)
         super().tidy(removed)
 
+    def reclaim(self) -> None:
+        """The limit holds for this process, and the facts are in others."""
+
     def drop_relation(self, name: str) -> None:
         """Forget a relation and its facts."""
         self._pin((name,))

@@ -8,7 +8,7 @@ memory does not grow with the number of instances.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 
 import numpy as np
 
@@ -28,6 +28,7 @@ from holdfast.program.model import AggregateRule, Rule, Var
 from holdfast.values.dictionary import Dictionary
 
 _ONE_BINDING: Rows = np.empty((1, 0), np.int64)
+_UNLIMITED = nullcontext()
 
 
 class naming_the_rule:  # noqa: N801  it reads as a function; a generator takes longer to begin than a small rule to run
@@ -88,7 +89,7 @@ class CompiledPlan:
         for step in self.steps:
             step.prepare(views)
         first, done = dict[str, int](), 0.0
-        with self.limited(quota), naming_the_rule(self.plan.rule):
+        with self.limited(quota) if len(quota) else _UNLIMITED, naming_the_rule(self.plan.rule):
             for bindings in self._bindings():
                 for (predicate, _), rows in zip(self.plan.outputs, self._outputs(bindings), strict=True):
                     table = self.tables[predicate]

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.backends.memory.arrays import Rows
-from holdfast.backends.memory.facts import FactSet, Momentary, Support, marked
+from holdfast.backends.memory.facts import NO_MARKS, FactSet, Momentary, Support, marked
 from holdfast.backends.memory.kept import Kept
 from holdfast.backends.memory.table import Table
 from holdfast.backends.memory.truth import Run, as_bytes
@@ -63,13 +63,10 @@ class Seen:
 
     def __init__(self, walks: Mapping[ReadKey, FactSet], probed: Mapping[ReadKey, FactSet]) -> None:
         self._walks, self._probed = walks, probed
-        self._marks = marked(
-            [
-                facts.formula(name)
-                for (_, name), facts in probed.items()
-                if facts.leaves and not Probe.by_run(facts, name)
-            ]
-        )
+        by_status = [
+            facts.formula(name) for (_, name), facts in probed.items() if facts.leaves and not Probe.by_run(facts, name)
+        ]
+        self._marks = marked(by_status) if by_status else NO_MARKS
 
     @classmethod
     def of(cls, walked: Iterable[ReadKey], probed: Iterable[ReadKey], sources: Mapping[Read, Facts]) -> Seen:

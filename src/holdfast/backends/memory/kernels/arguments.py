@@ -42,3 +42,6 @@ FROM_FACT = 1 << 20
 FROM_CONSTANT = 2 << 20
 FROM_PLACE = FROM_CONSTANT - 1  # only in `scan`: which of the walked facts this is
 COLUMN = (1 << 20) - 1
+
+FEW = 256
+"""Rows that a loop is through with before Python's lock would have changed hands (docs/decisions/0056)."""

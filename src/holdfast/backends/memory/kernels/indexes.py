@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from holdfast.backends.memory.kernels.arguments import Codes, Ids, Index, Rows, Slots
+from holdfast.backends.memory.kernels.arguments import FEW, Codes, Ids, Index, Rows, Slots
 from holdfast.backends.memory.kernels.hashing import BLOCK, HIGH, LOW, ONE, dropped_bits, hash_key, look_up_block
 from holdfast.compilation import int64, njit, types, void
+
+KEEPS_THE_LOCK = FEW
 
 
 @njit
@@ -148,7 +150,7 @@ def touch_runs(numbers, block, entries, width, values):
 
 @njit(int64(Rows, Index, Ids), nogil=True, cache=True)
 def rows_of_keys(wanted, index, out):
-    """The rows of an index that have one of some distinct keys; gives how many."""
+    """The rows of an index that have one of some distinct keys; gives how many, of which `out` gets what fits."""
     slots, direct, entries, ids, _, following, settled = index
     n = int64(0)
     width = wanted.shape[1]
@@ -160,10 +162,12 @@ def rows_of_keys(wanted, index, out):
             if numbers[k] >= 0:
                 begin_run, last, row = run_of(entries, numbers[k], width)
                 for place in range(begin_run, last + 1):
-                    out[n] = ids[place]
+                    if n < len(out):
+                        out[n] = ids[place]
                     n += 1
                 while row >= 0:
-                    out[n] = row
+                    if n < len(out):
+                        out[n] = row
                     n += 1
                     row = int64(following[row - settled])
     return n

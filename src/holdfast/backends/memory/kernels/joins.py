@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from holdfast.backends.memory.kernels.arguments import Codes, Ids, Index, Pattern, Rows, View
+from holdfast.backends.memory.kernels.arguments import FEW, Codes, Ids, Index, Pattern, Rows, View
 from holdfast.backends.memory.kernels.emitting import emit, emit_run, gather, repeats_agree, sees, within
 from holdfast.backends.memory.kernels.hashing import BLOCK
 from holdfast.backends.memory.kernels.indexes import find_keys, run_of, touch_runs
 from holdfast.compilation import int64, njit, types
+
+KEEPS_THE_LOCK = FEW
 
 
 @njit(inline="always")

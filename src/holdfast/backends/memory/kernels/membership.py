@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from holdfast.backends.memory.kernels.arguments import Grid, Ids, Rows, Slots
+from holdfast.backends.memory.kernels.arguments import FEW, Grid, Ids, Rows, Slots
 from holdfast.backends.memory.kernels.hashing import BLOCK, HIGH, LOW, ONE, find_tags, hash_row, look_up_block, same_row
 from holdfast.compilation import int64, njit, types, void
+
+KEEPS_THE_LOCK = FEW
 
 
 @njit(int64(Rows, int64, Rows, Slots, Ids), nogil=True, cache=True)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from holdfast.backends.memory.kernels.arguments import Bytes, Ids
+from holdfast.backends.memory.kernels.arguments import FEW, Bytes, Ids
 from holdfast.compilation import boolean, int32, int64, njit, types, uint8, void
+
+KEEPS_THE_LOCK = FEW
 
 
 @njit(int64(Ids, Bytes, Bytes, uint8, Ids), nogil=True, cache=True)

@@ -6,6 +6,7 @@ import numpy as np
 
 from holdfast.backends.memory.kernels.arguments import (
     COLUMN,
+    FEW,
     FROM_CONSTANT,
     FROM_PLACE,
     Bytes,
@@ -21,6 +22,8 @@ from holdfast.backends.memory.kernels.emitting import emit, gather, repeats_agre
 from holdfast.backends.memory.kernels.hashing import BLOCK
 from holdfast.backends.memory.kernels.membership import find_rows
 from holdfast.compilation import boolean, int64, njit, types
+
+KEEPS_THE_LOCK = FEW
 
 
 @njit(int64(Rows, int64, Codes, Codes, boolean, Codes, Rows), nogil=True, cache=True)
