@@ -126,7 +126,7 @@ _HOME = {
     "functor": "user_functors",
     "open": "knowledge.opening",
 }
-_MODULES = ("errors", "settings", "values")  # as if `import holdfast` had imported them
+_MODULES = ("errors", "settings", "values")  # available after a plain `import holdfast`
 
 
 def __getattr__(name: str) -> Any:
@@ -141,7 +141,7 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'holdfast' has no attribute {name!r}", name=name)
     module = f"holdfast.{_HOME[name]}"
     if module in sys.modules:
-        return getattr(import_module(module), name)  # waits for a thread that is just importing it
+        return getattr(import_module(module), name)  # waits if another thread is importing it
     from holdfast.idle_threads import idle_threads
 
     with _without_collecting(), idle_threads():
@@ -164,5 +164,5 @@ def _without_collecting() -> Iterator[None]:
         if collecting:
             if not gc.get_freeze_count():
                 gc.freeze()
-                gc.unfreeze()  # now they are old
+                gc.unfreeze()  # moves the new objects to the oldest generation
             gc.enable()

@@ -1,4 +1,4 @@
-"""What a call refuses before it looks any further: an argument that is not of the kind it takes."""
+"""Checks of argument types at the start of a call."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ def expect(value: object, kinds: type | tuple[type, ...], message: str, help: st
 
 
 def refuse_kind(value: object, message: str, help: str | None = None) -> NoReturn:
-    """Raise `UsageError`: the value is of another kind than the message says."""
+    """Raise `UsageError` because the value has the wrong type."""
     raise UsageError(Diagnostic("E0926", f"{message}, not {kind_of(value)}", help=help))
 
 
 def kind_of(value: Any) -> str:
-    """What a Python person calls a value: `a list`, `an int`, `None`."""
+    """A value's type in words: `a list`, `an int`, `None`."""
     if value is None:
         return "None"
     name = type(value).__name__
@@ -43,11 +43,11 @@ _INSTEAD = {
     **dict.fromkeys(("relation", "get", "facts", "rows", "table"), 'kb["path"]'),
     **dict.fromkeys(("keys", "items", "values"), "kb.relations, which is a mapping"),
 }
-"""What people who know other libraries try on a knowledge base."""
+"""Methods that users of other libraries try on a knowledge base."""
 
 
 def missing_method(owner: object, name: str) -> AttributeError:
-    """The error for an attribute that a knowledge base does not have."""
+    """The error for an attribute that a knowledge base lacks."""
     message = f"a knowledge base has no {name}"
     if name not in _INSTEAD:
         return AttributeError(message, name=name, obj=owner)  # Python suggests similar names

@@ -1,4 +1,4 @@
-"""Where a user's code calls ours: an error raised in there shows one frame of holdfast, and keeps the others."""
+"""The boundary between a user's code and ours: errors that cross it show one frame of holdfast."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _T = TypeVar("_T")
 
 
 def public(function: Callable[_P, _T]) -> Callable[_P, _T]:
-    """A function that users call.  Its errors carry no frames of ours; `error.original` is the one that has them.
+    """Wrap a function that users call: its errors carry none of our frames; `error.original` has them all.
 
-    A call from within holdfast, be it from the command line, is left alone.
+    Calls from within holdfast, including the command line, pass through unchanged.
     """
 
     @wraps(function)
     def outermost(*arguments: _P.args, **named: _P.kwargs) -> _T:
-        __tracebackhide__ = True  # IPython and pytest show the caller then
+        __tracebackhide__ = True  # makes IPython and pytest point at the caller
         try:
             return function(*arguments, **named)
         except HoldfastError as error:

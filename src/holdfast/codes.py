@@ -1,4 +1,4 @@
-"""The codes of errors in loading facts and running rules, with their meanings."""
+"""The error codes of loading facts and running rules, with their meanings."""
 
 from __future__ import annotations
 

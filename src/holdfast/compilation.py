@@ -1,4 +1,4 @@
-"""Where the kernels come from: the extension module that was built with this package, or Numba.
+"""Where the kernels come from: the extension module built with this package, or Numba.
 
 A kernel is a Python function under `@njit(signature, …)`.  `tools/build_kernels.py` compiles all of them when a wheel
 is built, into `holdfast._kernels`; then neither Numba nor LLVM is needed, and nothing is compiled on a user's machine.
@@ -25,20 +25,20 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 def digest(file: Path) -> str:
-    """What a file of kernels contains, as the built module remembers it."""
+    """The digest of a file of kernels, as the built module records it."""
     return blake2b(file.read_bytes(), digest_size=16).hexdigest()
 
 
 def built_name(module: str, name: str) -> str:
-    """What a kernel is called in the built module."""
+    """The name of a kernel in the built module."""
     return f"{module}.{name}".removeprefix("holdfast.").replace(".", "_")
 
 
 def _fitting() -> ModuleType | None:
-    """The built module, if it can be loaded here and was made from the sources beside it."""
+    """The built module, if it can be loaded and was built from the sources beside it."""
     try:
         module = importlib.import_module(BUILT)
-    except ImportError:  # never built, or for another platform
+    except ImportError:  # never built, or built for another platform
         return None
     return module if _made_from(module.SOURCES) else None
 
@@ -64,7 +64,7 @@ class _Unread:
 
 
 def _built_njit(signature: object = None, **options: object) -> Any:
-    """Like `numba.njit`, where everything is compiled: kernels are replaced, helpers stay plain functions."""
+    """Replaces `numba.njit` when the kernels are built: kernels are looked up there, helpers stay plain functions."""
     if isinstance(signature, FunctionType):
         return signature
     return _plain if signature is None else _replaced
@@ -76,7 +76,7 @@ def _plain(helper: _Function) -> _Function:
 
 def _replaced(kernel: Callable[..., Any]) -> Callable[..., Any]:
     found: Callable[..., Any] | None = getattr(built, built_name(kernel.__module__, kernel.__name__), None)
-    if found is None:  # a file of kernels that did not exist when the module was built
+    if found is None:  # the kernel was added after the module was built
         raise ImportError(
             f"{kernel.__module__} has kernels that are not built yet: pip install --editable . builds them"
         )
@@ -113,7 +113,7 @@ else:
 
 
 def uncached() -> Diagnostic | None:
-    """The warning that each process compiles the kernels again; given once."""
+    """The warning that each process compiles the kernels again; issued once."""
     if built is not None:
         return None
     from holdfast import kernel_cache

@@ -1,6 +1,6 @@
 """The deadline of a call: set where its limits are known, checked wherever work is done.
 
-Parsing, checking and planning are many small functions that know no limits, so the deadline is kept for the
+Parsing, checking and planning are many small functions without access to the limits, so the deadline is kept per
 thread instead of being passed through all of them.  Evaluation has a `Watch`, which reads the same clock.
 """
 
@@ -14,7 +14,7 @@ from contextvars import ContextVar
 from holdfast.errors import Diagnostic, LimitReached
 
 _NEVER = (float("inf"), float("inf"))
-_end: ContextVar[tuple[float, float]] = ContextVar("end", default=_NEVER)  # when, and after how many seconds
+_end: ContextVar[tuple[float, float]] = ContextVar("end", default=_NEVER)  # the time, and the limit in seconds
 
 
 @contextmanager
@@ -31,7 +31,7 @@ def within(seconds: float | None) -> Iterator[None]:
 
 
 def look_at_the_clock() -> None:
-    """Raise `LimitReached` if the time is over."""
+    """Raise `LimitReached` if the deadline has passed."""
     end, seconds = _end.get()
     if time.monotonic() > end:
         message = f"limit reached: the run takes more than {seconds:g} seconds"

@@ -1,7 +1,7 @@
-"""Every error a user can meet: what it says, where, and what to do about it.
+"""Every error a user can see: what is wrong, where, and what to do about it.
 
-An error is data (`Diagnostic`), collected in a `Diagnostics` list and raised together.  The shape of a
-rendered one, which the golden files in tests/ hold fixed:
+An error is data (`Diagnostic`), collected in a `Diagnostics` list and raised together.  Golden files in tests/ fix
+the rendered form:
 
     error[E0301]: the head uses y, but no positive atom of the body binds it
       --> reach.dl:4:9
@@ -22,13 +22,13 @@ from functools import cached_property
 
 from holdfast.quick_dataclass import dataclass
 
-# Controls, those of the second set (0x80 on), of writing direction and of lines, and halves of characters
+# C0 and C1 controls, controls of writing direction and line breaks, and lone surrogates
 _CONTROL = re.compile("[\\x00-\\x1f\\x7f-\\x9f\\u061c\\u200e\\u200f\\u2028-\\u202e\\u2066-\\u2069\\ud800-\\udfff]")
 _SHORT = {"\t": "\\t", "\n": "\\n", "\r": "\\r"}
 
 
 def printable(text: str, keep: str = "") -> str:
-    """The text with escapes for characters that a terminal would obey instead of showing, but for those in `keep`."""
+    """The text with control characters escaped that a terminal would obey, except those in `keep`."""
     return _CONTROL.sub(lambda found: found[0] if found[0] in keep else _escaped(found[0]), text)
 
 
@@ -38,7 +38,7 @@ def _escaped(character: str) -> str:
 
 
 class ExitCode(IntEnum):
-    """What the command line answers to the shell."""
+    """The exit codes of the command line."""
 
     GOOD = 0
     CHECK_FAILED = 1
@@ -48,23 +48,23 @@ class ExitCode(IntEnum):
 
 
 def shortened(value: str, most: int = 80) -> str:
-    """A value as messages quote it: its beginning and its length if it is longer than `most` characters."""
+    """A value as messages quote it: truncated, with its length, if longer than `most` characters."""
     return value if len(value) <= most else f"{value[:most]}… ({len(value):,} characters)"
 
 
 _VALUE = re.compile(r"""(?<!\w)(["'`])(?:(?!\1).){300,}\1|\S{300,}""", re.DOTALL)  # quoted, or without spaces
-_LONGEST = 2000  # characters of a message
+_LONGEST = 2000  # characters in a message
 
 
 def _message(text: str) -> str:
-    """A message as it is kept: long values in it, and the whole, shortened."""
-    if len(text) > 50 * _LONGEST:  # what follows a value of megabytes counts, its middle does not
+    """A message as it is stored: long values, and the whole, truncated."""
+    if len(text) > 50 * _LONGEST:  # keep what follows a huge value, not its middle
         text = shortened(text, 4 * _LONGEST) + text[-_LONGEST:]
     return _encodable(shortened(_VALUE.sub(lambda found: shortened(found[0], 200), text), _LONGEST))
 
 
 def _encodable(text: str) -> str:
-    """The text with lone surrogates escaped: they come from data and file names, and no output can encode them."""
+    """The text with lone surrogates escaped: data and file names may contain them, and no output can encode them."""
     return text if text.isascii() else text.encode(errors="backslashreplace").decode()
 
 
@@ -80,11 +80,11 @@ class SourceText:
 
     @cached_property
     def lines(self) -> list[str]:
-        """The lines of the text, split once: each term of a program may ask for its own."""
+        """The lines of the text, split once because every term of a program may need its line."""
         return self.text.split("\n")
 
     def line(self, number: int) -> str:
-        """The text of a line, counted from 1, without its line end."""
+        """A line, counted from 1, without its line end."""
         return self.lines[number - 1].rstrip("\r") if 0 < number <= len(self.lines) else ""
 
     @property
@@ -93,13 +93,13 @@ class SourceText:
         return (self.name,)
 
     def origin(self, span: Span) -> tuple[Span, str]:
-        """Where a stretch of this text was written, and by which macro; a text that is as written says so itself."""
+        """Where a stretch of this text was written, and by which macro; unchanged for a text without macros."""
         return span, ""
 
 
 @dataclass(frozen=True)
 class Span:
-    """A stretch of a source; lines and columns count from 1, `end_column` is one past the last."""
+    """A stretch of a source; lines and columns count from 1, and `end_column` is exclusive."""
 
     source: SourceText = field(repr=False)
     line: int
@@ -113,7 +113,7 @@ class Span:
 
     @property
     def origin(self) -> Span:
-        """The stretch of the file that a user wrote."""
+        """The stretch in the file that the user wrote."""
         return self.source.origin(self)[0]
 
 
@@ -126,7 +126,7 @@ class Severity(Enum):
 
 @dataclass(frozen=True)
 class Label:
-    """A further place that belongs to a diagnostic, with what happens there."""
+    """A further place that a diagnostic refers to, and what happens there."""
 
     span: Span
     text: str
@@ -134,7 +134,7 @@ class Label:
 
 @dataclass(frozen=True)
 class Diagnostic:
-    """One thing that is wrong.  `code` is listed with its meaning in docs/errors.md."""
+    """One error or warning.  docs/errors.md lists each `code` with its meaning."""
 
     code: str
     message: str
@@ -150,7 +150,7 @@ class Diagnostic:
         object.__setattr__(self, "help", self.help and _message(self.help))
 
     def render(self) -> str:
-        """The diagnostic as a person reads it, without colour; control characters from data are escaped."""
+        """The diagnostic as plain text, with control characters from data escaped."""
         lines = [f"{self.severity.value}[{self.code}]: {printable(self.message)}"]
         margin = max((len(str(span.origin.line)) for span in self._spans()), default=1)
         if self.span is not None:
@@ -185,7 +185,7 @@ def _place(span: Span) -> dict[str, object]:
     return {"file": span.source.name, "line": span.line, "column": span.column}
 
 
-_WIDEST = 200  # of a source line so much is shown
+_WIDEST = 200  # characters of a source line that are shown
 
 
 def _excerpt(span: Span, margin: int, text: str = "") -> list[str]:
@@ -205,7 +205,7 @@ def _excerpt(span: Span, margin: int, text: str = "") -> list[str]:
 
 
 def _clipped(line: str, start: int, end: int) -> tuple[str, int, int]:
-    """The part of a very long line around a place, and where the place is in it."""
+    """The part of a very long line around a place, and the place within it."""
     if len(line) <= _WIDEST:
         return line, start, end
     first = max(0, min(start - _WIDEST // 3, len(line) - _WIDEST))
@@ -215,14 +215,14 @@ def _clipped(line: str, start: int, end: int) -> tuple[str, int, int]:
 
 
 def _shown(line: str, start: int, end: int) -> tuple[str, int, int]:
-    """A line with its control characters escaped, tabs apart, and where the place is in it then."""
+    """A line with control characters other than tabs escaped, and the place within it."""
     before, place, after = (printable(part, keep="\t") for part in (line[:start], line[start:end], line[end:]))
-    beyond = max(0, start - len(line))  # a place may be behind the line's end
+    beyond = max(0, start - len(line))  # a place may lie beyond the end of the line
     return before + place + after, len(before) + beyond, len(before) + beyond + max(end - start, len(place))
 
 
 class HoldfastError(Exception):
-    """Base of every error a user can meet; carries diagnostics and the exit code."""
+    """Base of every error a user can see; carries diagnostics and the exit code."""
 
     exit_code: ExitCode = ExitCode.BAD_INPUT
 
@@ -233,7 +233,7 @@ class HoldfastError(Exception):
             diagnostics = (diagnostics,)
         self.diagnostics: tuple[Diagnostic, ...] = tuple(diagnostics)
         self.original: HoldfastError | None = None
-        """Where a user's call gave this error: the same one with all frames of holdfast, for a report of a bug."""
+        """If raised by a user's call: the same error with all frames of holdfast, for bug reports."""
         super().__init__("\n".join(d.render() for d in self.diagnostics))
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -249,7 +249,7 @@ class UsageError(HoldfastError):
 
 
 class DataError(HoldfastError):
-    """Facts that do not fit: unreadable, malformed, of the wrong type or arity."""
+    """The facts are unreadable, malformed, or of the wrong type or arity."""
 
 
 class EvaluationError(HoldfastError):
@@ -269,7 +269,7 @@ class DamagedData(HoldfastError):
 
 
 class Diagnostics:
-    """Collects what is wrong, so that a user sees all of it at once."""
+    """Collects diagnostics, so that the user sees all of them at once."""
 
     def __init__(self) -> None:
         self.items: list[Diagnostic] = []
@@ -302,16 +302,16 @@ class Diagnostics:
 
     @property
     def errors(self) -> tuple[Diagnostic, ...]:
-        """The collected errors, in the order of the source."""
+        """The collected errors, in source order."""
         return tuple(d for d in _in_source_order(self.items) if d.severity is Severity.ERROR)
 
     @property
     def warnings(self) -> tuple[Diagnostic, ...]:
-        """The collected warnings, in the order of the source."""
+        """The collected warnings, in source order."""
         return tuple(d for d in _in_source_order(self.items) if d.severity is Severity.WARNING)
 
     def raise_errors(self, kind: type[HoldfastError] = ProgramError) -> None:
-        """Raise everything collected so far if there is an error among it."""
+        """Raise everything collected so far if it includes an error."""
         if self.errors:
             raise kind(self.errors)
 

@@ -1,8 +1,7 @@
-"""One thread at a time changes a knowledge base, beside any number that read it, and no signals between checkpoints.
+"""One thread at a time changes a knowledge base, any number may read it, and signals wait for checkpoints.
 
-An exception that comes from anywhere else than a check of ours, such as a lack of memory, or one that another thread
-put into this one, may have cut a change of several arrays short.  Then what can be computed again is, before anybody
-uses it.
+Our own checks raise between changes.  Any other exception, such as a lack of memory or one raised by another thread,
+may interrupt a change to several arrays.  What can be recomputed is then recomputed before the next use.
 """
 
 from __future__ import annotations
@@ -25,24 +24,27 @@ class InterruptedCommitError(Exception):
 
 
 class Guard:
-    """Of one knowledge base.  `with guard.lock, guard:`; the lock by itself, since only what is written in C cannot be
-    interrupted between taking a lock and knowing that it has to be released."""
+    """Guards one knowledge base: `with guard.lock, guard:`.
+
+    The lock is taken separately because only C code cannot be interrupted between acquiring a lock and noting that it
+    must be released.
+    """
 
     def __init__(self, mend: Callable[[], None], *, allows_readers: bool = False) -> None:
         self.lock = threading.RLock()
-        self.allows_readers = allows_readers  # beside a thread that has the lock
+        self.allows_readers = allows_readers  # while another thread holds the lock
         self.reading = ReadGuard(self)
         self._mend = mend
         self._depth = 0
         self._owner = 0  # the thread that is inside
-        self._foreign = 0  # functions of the user that the thread was in at the outermost call
+        self._foreign = 0  # depth of user functions at the outermost call
         self._deferred = deferred()
         self._broken: BaseException | None = None
         self._is_beyond_repair = False
 
     @property
     def is_mine(self) -> bool:
-        """Whether this thread has the lock."""
+        """Whether this thread holds the lock."""
         return self.lock._is_owned()  # type: ignore[attr-defined, no-any-return]
 
     def __enter__(self) -> None:
@@ -57,13 +59,13 @@ class Guard:
         self._depth += 1
 
     def check_readable(self) -> None:
-        """Raise if an interrupted call left something that could not be repaired; a repair does not disturb readers."""
+        """Raise if an interrupted call left damage that could not be repaired; readers may go on during a repair."""
         if self._is_beyond_repair and self._broken is not None:
             raise _unusable(self._broken)
 
     @property
     def is_inside_itself(self) -> bool:
-        """Whether this thread runs a function of the user that a call with the lock has called."""
+        """Whether this thread is running a user's function that was called while holding the lock."""
         return bool(self._depth) and self._owner == threading.get_ident() and foreign_depth() > self._foreign
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
@@ -77,7 +79,7 @@ class Guard:
             self._deferred.__exit__()
 
     def refuse_helpers(self) -> None:
-        """A functor that runs in a helper's thread would wait for the lock of the thread that waits for it."""
+        """Refuse a functor on a helper thread: it would wait for the lock of a thread that waits for it."""
         if self._depth and helped_thread() == self._owner:
             raise _inside_itself()
 
@@ -95,7 +97,7 @@ class Guard:
 
 
 class ReadGuard(threading.local):
-    """Inside a `with`, a thread reads committed facts.  It takes no lock, and its signals wait for a checkpoint."""
+    """Inside a `with`, a thread reads committed facts.  It takes no lock; signals wait for a checkpoint."""
 
     def __init__(self, guard: Guard) -> None:
         self._guard, self._depth, self._foreign = guard, 0, 0
@@ -118,7 +120,7 @@ class ReadGuard(threading.local):
 
 
 class Guarded(Protocol):
-    """What has a guard."""
+    """An object with a guard."""
 
     @property
     def _guard(self) -> Guard: ...
@@ -128,7 +130,7 @@ _G = TypeVar("_G", bound=Guarded)
 
 
 def exclusive(method: Callable[Concatenate[_G, _P], _T]) -> Callable[Concatenate[_G, _P], _T]:
-    """A method that reads or changes shared state: only one at a time, and whole."""
+    """Decorate a method that reads or changes shared state: one thread at a time, and atomically."""
 
     @wraps(method)
     def inside(self: _G, /, *arguments: _P.args, **named: _P.kwargs) -> _T:
@@ -141,7 +143,7 @@ def exclusive(method: Callable[Concatenate[_G, _P], _T]) -> Callable[Concatenate
 
 
 def reading(method: Callable[Concatenate[_G, _P], _T]) -> Callable[Concatenate[_G, _P], _T]:
-    """A method that reads committed facts: beside others, where the guard allows that, else only one at a time."""
+    """Decorate a method that reads committed facts: concurrently if the guard allows it, else one thread at a time."""
 
     @wraps(method)
     def inside(self: _G, /, *arguments: _P.args, **named: _P.kwargs) -> _T:

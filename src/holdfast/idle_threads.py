@@ -1,4 +1,4 @@
-"""The one variable of the environment that the library sets, while it imports NumPy.  It reads none for itself."""
+"""The only environment variable that the library sets, while it imports NumPy.  It reads none itself."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _SHORTEST = "4"
 
 @contextmanager
 def idle_threads() -> Iterator[None]:
-    """Let the threads of OpenBLAS, which NumPy starts, sleep at once: at first they spin, for a third of a start.
+    """Let the OpenBLAS threads that NumPy starts sleep at once; they spin at first, for a third of the startup time.
 
-    OpenBLAS reads the variable when it is loaded.  Processes that are started later do not inherit it.
+    OpenBLAS reads the variable when it is loaded.  Processes started later do not inherit it.
     """
     if _VARIABLE in os.environ or "numpy" in sys.modules:
         yield

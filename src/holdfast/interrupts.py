@@ -1,4 +1,4 @@
-"""Signals wait while shared state changes, and are heeded at checkpoints: Ctrl-C leaves the old state or the new one.
+"""Signals wait while shared state changes and are handled at checkpoints: Ctrl-C leaves the old state or the new one.
 
 Python runs signal handlers between any two instructions of the main thread, and a handler may raise: Ctrl-C does.
 Inside `deferred` a handler only notes the signal.  The user's own handler runs at the next `checkpoint`, inside
@@ -19,17 +19,16 @@ Handler = Callable[[int, FrameType | None], Any]
 
 _NAMES = ("HUP", "QUIT", "TERM", "ALRM", "VTALRM", "PROF", "USR1", "USR2", "XCPU", "BREAK", "INT")
 SIGNALS: Final = tuple(number for name in _NAMES if (number := getattr(signal, f"SIG{name}", None)) is not None)
-"""Those whose handlers people let raise; the one that comes most last."""
+"""Signals whose handlers are known to raise; the most frequent is last."""
 
-# The functions that `signal` wraps, where there are: the wrappers look up names, which takes 20 times as long.
+# The C functions behind `signal`, where available: the wrappers look up names, which takes 20 times as long.
 _functions: Any = sys.modules.get("_signal", signal)
 _get: Callable[[int], Any] = _functions.getsignal
 _set: Callable[[int, Any], Any] = _functions.signal
 
 
 class _Foreign(threading.local):
-    """How many functions of the user this thread is in, which holdfast called while it works; and for which thread it
-    works, if it is a helper."""
+    """How deeply this thread is nested in user functions that holdfast called, and which thread it helps."""
 
     depth = 0
     caller = 0
@@ -39,7 +38,7 @@ _foreign: Final = _Foreign()
 
 
 class foreign:  # noqa: N801  used like a function
-    """Inside a `with`, a function of the user runs: a signal handler or a functor."""
+    """Inside a `with`, a user's function runs: a signal handler or a functor."""
 
     __slots__ = ()
 
@@ -51,7 +50,7 @@ class foreign:  # noqa: N801  used like a function
 
 
 def foreign_depth() -> int:
-    """How many functions of the user this thread is in."""
+    """How deeply this thread is nested in user functions."""
     return _foreign.depth
 
 
@@ -71,29 +70,29 @@ class helping:  # noqa: N801
 
 
 def helped_thread() -> int:
-    """The thread that this one works for, 0 if it helps none."""
+    """The thread that this one helps, or 0."""
     return _foreign.caller
 
 
 class _Main:
-    """What waits in the main thread, the only one in which handlers run.
+    """Pending signals of the main thread, the only one in which handlers run.
 
-    A handler may run, and raise, while ours is put in its place or taken away, and may use holdfast itself.  So the
-    user's handlers are noted one by one, before ours takes the place; to put ours there twice changes nothing; and
-    ours, if it is left somewhere when nothing is deferred, gives the place back and passes the signal on.
+    A handler may run, raise, and use holdfast while ours is being installed or removed.  So each of the user's handlers
+    is recorded before ours replaces it; installing ours twice changes nothing; and if ours is left over when nothing is
+    deferred, it restores the user's handler and passes the signal on.
     """
 
     def __init__(self) -> None:
-        self.depth = 0  # of `deferred`
-        self.open = 0  # of `allowed`
-        self.shields = 0  # of `shielded`
-        self.installed = False  # ours is in all places
-        self.handlers: dict[int, Handler] = {}  # the user's own, in whose places ours is or was
+        self.depth = 0  # nesting of `deferred`
+        self.open = 0  # nesting of `allowed`
+        self.shields = 0  # nesting of `shielded`
+        self.installed = False  # ours is installed for all signals
+        self.handlers: dict[int, Handler] = {}  # the user's own, which ours replaces or replaced
         self.waiting: dict[int, FrameType | None] = {}
-        self.raised: BaseException | None = None  # by a handler, where it was allowed to
+        self.raised: BaseException | None = None  # by a handler, where it may raise
 
     def note(self, number: int, frame: FrameType | None) -> None:
-        """Our handler."""
+        """Our handler: record the signal, or deliver it if signals are allowed."""
         self.waiting[number] = frame
         if not self.depth:
             self.end()
@@ -101,7 +100,7 @@ class _Main:
             self.deliver()
 
     def deliver(self) -> None:
-        """Run the handlers of what waits; if one raises, the others wait on."""
+        """Run the handlers of pending signals; if one raises, the others stay pending."""
         while self.waiting:
             number, frame = self.waiting.popitem()
             try:
@@ -112,7 +111,7 @@ class _Main:
                 raise
 
     def install(self) -> None:
-        """Put our handler in the place of others, if they are Python's."""
+        """Replace the handlers that are Python functions by ours."""
         for number in SIGNALS:
             handler = _get(number)
             if callable(handler) and handler != self.note:
@@ -121,19 +120,19 @@ class _Main:
         self.installed = True
 
     def uninstall(self, left: list[int]) -> None:
-        """Give each its place back, whatever one of them raises; one that was replaced meanwhile stays so."""
+        """Restore the user's handlers even if one raises; a handler replaced in the meantime is left as it is."""
         self.installed = False
         try:
             while left:
                 if _get(left[-1]) == self.note:
                     _set(left[-1], self.handlers[left[-1]])
-                left.pop()  # now, or one whose turn was interrupted would be forgotten
+                left.pop()  # only now, so that an interrupted one is restored again
         finally:
             if left:
                 self.uninstall(left)
 
     def end(self) -> None:
-        """The work is done: nothing waits any more, whatever a handler raises."""
+        """Leave the outermost `deferred`: nothing stays pending, even if a handler raises."""
         self.raised = None
         try:
             self.uninstall(list(self.handlers))
@@ -141,7 +140,7 @@ class _Main:
             self.flush()
 
     def flush(self) -> None:
-        """Run the handlers of all that waits, the rest of them too if one raises."""
+        """Run the handlers of all pending signals, even if one raises."""
         try:
             self.deliver()
         finally:
@@ -157,7 +156,7 @@ def _is_main() -> bool:
 
 
 class deferred:  # noqa: N801  used like a function
-    """Inside a `with`, signals wait for a checkpoint or for the end.  In other threads there are none."""
+    """Inside a `with`, signals wait for a checkpoint or for the end.  Other threads receive no signals."""
 
     __slots__ = ("_defers",)
 
@@ -168,7 +167,7 @@ class deferred:  # noqa: N801  used like a function
             try:
                 if not _main.installed:
                     _main.install()
-            except BaseException:  # by a handler that had not been replaced yet
+            except BaseException:  # raised by a handler not yet replaced
                 _main.depth -= 1
                 if not _main.depth:
                     _main.end()
@@ -182,7 +181,7 @@ class deferred:  # noqa: N801  used like a function
 
 
 class allowed:  # noqa: N801
-    """Inside a `with`, signals do not wait: around something long that changes nothing, such as a job of Spark."""
+    """Inside a `with`, signals do not wait: for long work that changes nothing, such as a Spark job."""
 
     __slots__ = ("_allows",)
 
@@ -202,7 +201,7 @@ class allowed:  # noqa: N801
 
 
 class shielded:  # noqa: N801
-    """Inside a `with`, and inside `deferred`, signals wait for the end, whatever is called."""
+    """Inside a `with` within `deferred`, signals wait for the end, whatever is called."""
 
     __slots__ = ("_shields",)
 
@@ -215,11 +214,11 @@ class shielded:  # noqa: N801
 
 
 def checkpoint() -> None:
-    """Heed the signals that wait: their handlers may raise here."""
+    """Run the handlers of pending signals, which may raise here."""
     if _main.waiting and _is_main() and not _main.shields:
         _main.deliver()
 
 
 def was_heeded(error: BaseException) -> bool:
-    """Whether a handler raised this at a checkpoint, so that nothing was interrupted."""
+    """Whether a handler raised this error at a checkpoint, where it interrupts nothing."""
     return _main.raised is error and _is_main()

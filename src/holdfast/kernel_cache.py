@@ -1,11 +1,11 @@
-"""Numba's `njit` for kernels that are cached, with a cache folder wherever one is writable.
+"""Numba's `njit` for cached kernels, with a cache folder wherever one is writable.
 
-Numba caches beside the source or in the user's cache folder and raises where it can write to neither, as in a container
-with a read-only package and no home.  Then a private folder among the temporary files serves, and without one
-either, kernels are compiled for this process only.
+Numba caches beside the source or in the user's cache folder, and raises if it can write to neither, as in a container
+with a read-only package and no home.  We then use a private folder among the temporary files; without one, kernels are
+compiled for this process only.
 
-Numba notices a change only in the file of the cached function, not in that of a helper.  Our kernels take helpers from
-other files of their folder, so a cached kernel holds for all files of the folder as they were.
+Numba invalidates a cached function only when its own file changes.  Our kernels use helpers from other files of their
+folder, so our cache is invalidated when any file of the folder changes.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ import numba
 
 from holdfast.errors import Diagnostic, Severity
 
-_uncached: list[str] = []  # kernels that are not cached; emptied after the warning
+_uncached: list[str] = []  # kernels that are not cached; cleared after the warning
 
 
 def njit(*signature: Any, **options: Any) -> Any:
-    """Like `numba.njit`, but where `cache=True` is impossible the function is compiled without it."""
+    """Like `numba.njit`, but compiles without a cache where `cache=True` is impossible."""
     if not options.get("cache"):
         return numba.njit(*signature, **options)
     return lambda function: (
@@ -36,7 +36,7 @@ def njit(*signature: Any, **options: Any) -> Any:
 
 
 def uncached() -> Diagnostic | None:
-    """The warning that each process compiles the kernels again; given once."""
+    """The warning that each process compiles the kernels again; issued once."""
     if not _uncached:
         return None
     _uncached.clear()
@@ -49,7 +49,7 @@ def uncached() -> Diagnostic | None:
 
 
 def _compiled(function: Any, signature: tuple[Any, ...], options: dict[str, Any]) -> Any:
-    """The function with Numba's cache, which is for its folder instead of its file."""
+    """The function with Numba's cache, invalidated by its folder instead of its file."""
     kernel: Any = numba.njit(**{**options, "cache": False})(function)
     kernel.enable_caching()
     kernel._cache._cache_file._source_stamp = folder_stamp(Path(function.__code__.co_filename).parent)
@@ -61,16 +61,16 @@ def _compiled(function: Any, signature: tuple[Any, ...], options: dict[str, Any]
 
 @cache
 def folder_stamp(folder: Path) -> str:
-    """What the Python files of a folder contain."""
+    """A digest of the Python files in a folder."""
     contents = (file.name.encode() + b"\0" + file.read_bytes() for file in sorted(folder.glob("*.py")))
     return blake2b(b"\0".join(contents), digest_size=16).hexdigest()
 
 
 def _cached(function: Any, compile: Callable[[], Any]) -> Any:
-    """The function compiled with the first cache folder that works, None if none does."""
+    """The function compiled with the first usable cache folder, or None."""
     try:
         return compile()
-    except Exception:  # no folder, a full disk, damaged files: what is wrong with the function itself comes up again
+    except Exception:  # no folder, full disk, damaged files; errors of the function itself are raised again later
         folder = private_folder()
     if folder is None:
         return None
@@ -91,7 +91,7 @@ def _plain(function: Any, signature: tuple[Any, ...], options: dict[str, Any]) -
 
 @cache
 def private_folder() -> Path | None:
-    """A private folder among the temporary files: cached kernels are code that is run."""
+    """A private folder among the temporary files; it must be private because cached kernels are executed."""
     try:
         parent = Path(tempfile.gettempdir())
         folder = parent / f"holdfast-kernels-{os.geteuid()}"
@@ -106,6 +106,6 @@ def _is_ours(found: os.stat_result) -> bool:
 
 
 def _is_kept(parent: os.stat_result) -> bool:
-    """Whether others cannot put another folder in the place of ours."""
+    """Whether other users cannot replace our folder."""
     shared = stat.S_IMODE(parent.st_mode) & 0o022
     return parent.st_uid in (0, os.geteuid()) and (not shared or bool(parent.st_mode & stat.S_ISVTX))

@@ -1,4 +1,4 @@
-"""Modules that are imported at their first use.
+"""Modules imported on first use.
 
 Arrow takes longer to import than a small program takes to run, and a small program does not need it.  Type checkers
 must see a real import beside it:
@@ -19,10 +19,10 @@ from typing import Any
 class _Lazy(ModuleType):
     def __getattr__(self, name: str) -> Any:
         value = getattr(import_module(self.__name__), name)
-        setattr(self, name, value)  # the next time it is found without coming here
+        setattr(self, name, value)  # later lookups do not come here
         return value
 
 
 def lazily(name: str) -> Any:
-    """A stand-in for a module, which imports it at the first use."""
+    """A stand-in for a module that imports it on first use."""
     return _Lazy(name)

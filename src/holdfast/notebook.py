@@ -1,4 +1,4 @@
-"""What a notebook shows of our objects."""
+"""HTML representations of our objects for notebooks."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from html import escape
 
 
 def table(caption: str, head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-    """A table in HTML; all texts are escaped."""
+    """An HTML table; all texts are escaped."""
     body = "".join(f"<tr>{_cells('td', row)}</tr>" for row in rows)
     top = f"<caption>{escape(caption)}</caption><thead><tr>{_cells('th', head)}</tr></thead>"
     return f"<table>{top}<tbody>{body}</tbody></table>"

@@ -1,8 +1,8 @@
-"""`dataclass` as the standard library has it, but cheap to import.
+"""The standard library's `dataclass`, but cheap to import.
 
-The standard one writes and compiles six functions for each frozen class, about a millisecond: a tenth of a second for
-the classes that even the smallest program needs.  Here a class gets its fields from the standard library, functions
-that all classes share, and an `__init__` that is compiled when the first instance is made.
+The standard one generates and compiles six functions for each frozen class, which takes about a millisecond: a tenth of
+a second for the classes that even the smallest program needs.  Here a class gets its fields from the standard library,
+functions that all classes share, and an `__init__` compiled when the first instance is created.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 else:
 
     def dataclass(cls: type | None = None, *, frozen: bool = False, eq: bool = True) -> Any:
-        """Like `dataclasses.dataclass`, with the options that are used here."""
+        """Like `dataclasses.dataclass`, with the options used here."""
 
         def decorate(cls: type) -> type:
             return _decorated(cls, frozen, eq)
@@ -31,8 +31,8 @@ else:
 def _decorated(cls: Any, frozen: bool, eq: bool) -> Any:
     own = dict(vars(cls))
     if own.get("__hash__", False) is None and "__eq__" in own:
-        del own["__hash__"]  # Python put it there, not the class
-    cls.__doc__ = cls.__doc__ or cls.__name__  # the standard library would inspect the signature, for 13 ms
+        del own["__hash__"]  # Python set it, not the class
+    cls.__doc__ = cls.__doc__ or cls.__name__  # otherwise the standard library inspects the signature, for 13 ms
     dataclasses.dataclass(init=False, repr=False, eq=False)(cls)
     fields = dataclasses.fields(cls)
     functions: dict[str, Any] = {
@@ -51,7 +51,7 @@ def _decorated(cls: Any, frozen: bool, eq: bool) -> Any:
 
 
 def _values(names: list[str]) -> Callable[[Any], Any]:
-    """What gives the values of some fields, always in the same shape."""
+    """A getter for the values of some fields."""
     return attrgetter(*names) if names else lambda instance: ()
 
 
@@ -66,7 +66,7 @@ def _repr(names: list[str]) -> Callable[[Any], str]:
 def _eq(values: Callable[[Any], Any]) -> Callable[[Any, object], Any]:
     def __eq__(self: Any, other: object) -> Any:  # noqa: N807
         if other.__class__ is self.__class__:
-            return (values(self),) == (values(other),)  # in tuples an object equals itself, also NaN
+            return (values(self),) == (values(other),)  # inside tuples an object equals itself, even NaN
         return NotImplemented
 
     return __eq__
@@ -96,7 +96,7 @@ def _init_at_first_use(cls: Any, frozen: bool) -> Callable[..., None]:
 
 
 def _compiled_init(cls: Any, frozen: bool) -> Any:
-    """The `__init__` that the standard library would have written."""
+    """The `__init__` that the standard library would have generated."""
     fields = dataclasses.fields(cls)
     known: dict[str, Any] = {"_set": object.__setattr__, "_missing": dataclasses.MISSING}
     for field in fields:
@@ -127,5 +127,5 @@ def _assignment(field: dataclasses.Field[Any], frozen: bool) -> Iterator[str]:
     elif field.init:
         value = name
     else:
-        return  # the class has the default, or `__post_init__` will say
+        return  # the class has the default, or `__post_init__` sets it
     yield f"_set(self, {name!r}, {value})" if frozen else f"self.{name} = {value}"

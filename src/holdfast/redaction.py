@@ -1,6 +1,6 @@
-"""Passwords and keys: what is one by its name, and texts without them.
+"""Recognise passwords and keys by name, and remove them from texts.
 
-Settings and options of Spark, URLs of databases and object stores carry them, and messages and logs quote those.
+Spark settings and options and the URLs of databases and object stores contain them, and messages and logs quote those.
 """
 
 from __future__ import annotations
@@ -15,30 +15,30 @@ SECRET: Final = (
     r"|(?:access|account|private|api|shared|storage|encryption|subscription|signing|master|client|function|host|ssl|hmac)"
     r"[._-]?key"
 )
-"""What is secret by its name, in any case: Spark's own pattern, and what databases and clouds call theirs."""
+"""Names of secrets, in any case: Spark's own pattern, and the names that databases and clouds use."""
 HIDDEN: Final = "*****"
 _VALUE: Final = (
     r'"{3}.*?"{3}'
-    r"|'{3}.*?'{3}"  # TOML's strings of several lines
+    r"|'{3}.*?'{3}"  # multi-line strings of TOML
     r'|\\"(?:(?!\\").)*\\"'  # a quoted value inside a string
     r'|"(?:[^"\\\n]|\\.)*"?'
     r"|'[^'\n]*'?"
-    r"|\{[^{}]*\}|\[[^\[\]]*\]"  # several, or a value of ODBC
+    r"|\{[^{}]*\}|\[[^\[\]]*\]"  # a list or table, or an ODBC value
     r"|[^\s;&,)}\]]+"
 )
 _NAMED: Final = re.compile(rf"(?is)([\w.-]*(?:{SECRET})[\w.-]*)([\"']?\s*[=:]\s*)({_VALUE})")
 _SIGNED: Final = re.compile(r"(?i)([?&;](?:sig|sv|key|code)=|\bBearer\s+)[^\s;&]+")
 _USER: Final = re.compile(r"(://[^\s/:@]*:|jdbc:oracle:\w+:[^\s/@]*/)[^\s/]+@")
-_SHORT: Final = 4  # a value of so few characters is in every text
+_SHORT: Final = 4  # shorter values occur in any text
 
 
 def is_secret(name: str) -> bool:
-    """Whether something is secret by its name."""
+    """Whether a name is that of a secret."""
     return re.search(SECRET, name, re.IGNORECASE) is not None
 
 
 def redacted(text: str, values: Iterable[str] = ()) -> str:
-    """A text without the values of secret names in it, and without some values."""
+    """The text without the values of secret names, and without the given values."""
     text = _USER.sub(rf"\1{HIDDEN}@", _SIGNED.sub(rf"\1{HIDDEN}", text))
     text = _NAMED.sub(rf"\1\2{HIDDEN}", text)
     for value in sorted(values, key=len, reverse=True):
@@ -47,7 +47,7 @@ def redacted(text: str, values: Iterable[str] = ()) -> str:
 
 
 def masked(text: str) -> str:
-    """A text of TOML with stars in place of what is secret in it; every character stays where it is."""
+    """A TOML text with its secrets replaced by stars; all positions stay the same."""
     for pattern in (_NAMED, _SIGNED, _USER):
         text = pattern.sub(_stars, text)
     return text

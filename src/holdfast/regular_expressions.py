@@ -1,6 +1,6 @@
-"""Regular expressions, matched in time linear in the text: by RE2, which Arrow includes.
+"""Regular expressions matched in linear time by RE2, which Arrow includes.
 
-Patterns may come from data, so none may take exponential time as a backtracking engine can.  What RE2 cannot match in
+Patterns may come from data, so none may take exponential time, as in a backtracking engine.  What RE2 cannot match in
 linear time (backreferences, look-around) is refused.  See https://github.com/google/re2/wiki/Syntax.
 """
 
@@ -27,27 +27,27 @@ else:
 
 _ENDLESS = re.compile(r"(?<!\\)\{[0-9]{5}")
 _BYTE = re.compile(r"(?<!\\)(?:\\\\)*\\C")
-_PART = 256  # texts that are matched between two checks of the deadline
-_MOST_GROUPS = 9  # RE2's replacements name no others
+_PART = 256  # texts matched between two checks of the deadline
+_MOST_GROUPS = 9  # RE2's replacements cannot name more
 
 
 class PatternError(ValueError):
-    """A text that is not a regular expression; the message, after the pattern, has the reason."""
+    """A malformed regular expression; the message quotes the pattern and gives the reason."""
 
 
 @lru_cache(maxsize=256)
 def anchored(pattern: str) -> str:
-    """The pattern for all of a text; raises PatternError where there is no such pattern."""
+    """The pattern anchored at both ends; raises PatternError if it is malformed."""
     if _BYTE.search(pattern):
         raise PatternError(f"{quote(pattern)} is not a regular expression of characters: \\C is a byte")
-    if _ENDLESS.search(pattern):  # which RE2 would take for the digits themselves
+    if _ENDLESS.search(pattern):  # RE2 would match the digits literally
         raise PatternError(f"{quote(pattern)} is not a regular expression: the repetition number is too large")
     whole = rf"\A(?:{pattern})\z"
     try:
-        for text in (pattern, whole):  # `a)(b` is wrong, though it would be right between parentheses
+        for text in (pattern, whole):  # `a)(b` is malformed, but valid inside parentheses
             pc.match_substring_regex(
                 pa.array([""], pa.large_string()), text
-            )  # without a text the pattern is not checked
+            )  # Arrow does not check a pattern without a text
     except pa.ArrowInvalid as error:
         reason = str(error).removeprefix("Invalid regular expression: ").replace(whole, pattern)
         raise PatternError(f"{quote(pattern)} is not a regular expression: {reason}") from None
@@ -55,7 +55,7 @@ def anchored(pattern: str) -> str:
 
 
 def all_match(patterns: Sequence[object], texts: Sequence[object]) -> NDArray[np.bool_]:
-    """For each pair, whether both are strings and the pattern matches all of the text."""
+    """For each pair, whether both are strings and the pattern matches the whole text."""
     found = np.zeros(len(texts), np.bool_)
     for (pattern,), places in _parts((patterns,), texts):
         column = _column(texts, places)
@@ -64,13 +64,13 @@ def all_match(patterns: Sequence[object], texts: Sequence[object]) -> NDArray[np
 
 
 Check = Callable[[int], None]
-"""Takes the number of bytes of texts before they are built; raises if they are too many."""
+"""Called with the total size in bytes before texts are built; raises if it is too large."""
 
 
 def groups(
     texts: Sequence[object], patterns: Sequence[object], numbers: Sequence[object], check: Check = lambda _: None
 ) -> list[str]:
-    """What a group of the pattern matches where it matches first; group 0 is all of it, and no match is ""."""
+    """The text of a group in the first match; group 0 is the whole match, and no match gives ""."""
     found = [""] * len(texts)
     for (pattern, number), places in _parts((patterns, numbers), texts):
         column, search = _column(texts, places), _search(pattern, number)
@@ -83,7 +83,7 @@ def groups(
 
 
 def _search(pattern: str, number: int) -> str:
-    """A pattern for a whole text of which the given one matches a part, the leftmost."""
+    """A pattern for the whole text in which the given one matches the leftmost part."""
     inside = _bare(pattern)
     count = _group_count(pattern)
     if not 0 <= number <= min(count, _MOST_GROUPS):
@@ -95,7 +95,7 @@ def _search(pattern: str, number: int) -> str:
 
 @lru_cache(maxsize=256)
 def _group_count(pattern: str) -> int:
-    """The number of groups, as RE2 counts them: it says how many a replacement may name."""
+    """The number of groups, at most nine: the largest that RE2 accepts in a replacement."""
     text = pa.array([""], pa.large_string())
     for number in range(_MOST_GROUPS, -1, -1):
         try:
@@ -109,7 +109,7 @@ def _group_count(pattern: str) -> int:
 def replaced(
     texts: Sequence[object], patterns: Sequence[object], news: Sequence[object], check: Check = lambda _: None
 ) -> list[str]:
-    """The texts with `new` for each match of the pattern; in `new`, `\\1` is what the first group matched."""
+    """The texts with each match replaced by `new`, in which `\\1` is the text of the first group."""
     found = [""] * len(texts)
     for (pattern, new), places in _parts((patterns, news), texts):
         column, bare = _column(texts, places), _bare(pattern)
@@ -126,11 +126,11 @@ def replaced(
 
 
 BY_PATTERN: Final[dict[str, Callable[..., list[str]]]] = {"regex_group": groups, "regex_replace": replaced}
-"""The functors of regular expressions, over columns of arguments."""
+"""The functors that use regular expressions, applied to columns of arguments."""
 
 
 def _bare(pattern: str) -> str:
-    """The pattern, if it is one."""
+    """The pattern itself, once checked."""
     anchored(pattern)
     return pattern
 
@@ -140,7 +140,7 @@ def _column(texts: Sequence[object], places: Sequence[int]) -> pa.Array:
 
 
 def _parts(keys: Sequence[Sequence[object]], texts: Sequence[object]) -> Iterator[tuple[tuple[Any, ...], list[int]]]:
-    """The places of the texts with the same keys, some at a time; other values are left out."""
+    """Places with equal keys, in batches; texts that are not strings are left out."""
     places: dict[tuple[object, ...], list[int]] = {}
     for place, (text, *key) in enumerate(zip(texts, *keys, strict=True)):
         if isinstance(text, str) and all(isinstance(part, str | int) for part in key):

@@ -1,4 +1,4 @@
-"""A relation as a Python user holds it: a sized, iterable set of rows that turns into frames."""
+"""A relation as a Python user sees it: a sized, iterable set of rows that converts to data frames."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 _ROWS_SHOWN = 20
 _PIECE = 10_000  # rows decoded at a time
-_LONG = 1 << 16  # characters of a value from which on its copies count
-_COPIES = 3  # of a value at once while it is shown: as text, with escapes, as bytes
-_FEW_LOOKS = 16  # for membership; more are worth a set
+_LONG = 1 << 16  # characters above which copies of a value count
+_COPIES = 3  # of a value that is being shown: text, escaped text, bytes
+_FEW_LOOKS = 16  # membership tests; beyond this, build a set
 
 
 class RelationView(Set[Row]):
@@ -82,7 +82,7 @@ class RelationView(Set[Row]):
 
     @classmethod
     def _from_iterable(cls, rows: Iterable[Row]) -> frozenset[Row]:  # type: ignore[override]
-        return frozenset(rows)  # what `&`, `|`, `-` and `^` give
+        return frozenset(rows)  # the result type of `&`, `|`, `-` and `^`
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, RelationView):
@@ -100,7 +100,7 @@ class RelationView(Set[Row]):
         return self._decoded(self.codes)
 
     def _decoded(self, codes: Codes) -> Iterator[Row]:
-        """Rows, some of them at a time: as Python objects they take many times their codes."""
+        """Decode rows in batches: Python objects take many times the memory of codes."""
         for start in range(0, len(codes), _PIECE):
             yield from self._dictionary.decode_rows(codes[start : start + _PIECE], self.types)
 
@@ -137,7 +137,7 @@ class RelationView(Set[Row]):
         return self._decoded(in_order(self._relation, self.codes, self._dictionary))
 
     def check_memory(self) -> None:
-        """Raise `LimitReached` if the rows cannot be put in order within the limit on memory."""
+        """Raise `LimitReached` if sorting the rows would exceed the memory limit."""
         from holdfast.formats.order import order_size
 
         memory, size = self._dictionary.memory, order_size(self._relation, len(self))
@@ -145,7 +145,7 @@ class RelationView(Set[Row]):
         memory.check(f"rows of {self.name} as text", size + _COPIES * self._longest())
 
     def _longest(self) -> int:
-        """An upper bound of the characters that a value has; exact where some value in the dictionary is long."""
+        """An upper bound on the characters of a value; exact if the dictionary has a long one."""
         longest = self._dictionary.longest
         return longest if longest <= _LONG else self._dictionary.longest_of(self.codes, self.types)
 
@@ -177,7 +177,7 @@ class RelationView(Set[Row]):
         import pyarrow as pa
 
         session, table = spark_session(), self.to_arrow()
-        wide = pa.decimal128(20, 0)  # Spark has no unsigned numbers
+        wide = pa.decimal128(20, 0)  # Spark has no unsigned integers
         fields = [field.with_type(wide) if field.type == pa.uint64() else field for field in table.schema]
         with spark_errors():
             return session.createDataFrame(table.cast(pa.schema(fields)))
@@ -206,14 +206,14 @@ class RelationView(Set[Row]):
 
 
 class NotCopiedError(UsageError, TypeError):
-    """Something that lives in one process was copied or pickled."""
+    """An object bound to one process was copied or pickled."""
 
 
 def refuse_copying(what: str, help: str) -> NoReturn:
-    """Raise: a copy would share parts with the original."""
+    """Raise because a copy would share state with the original."""
     raise NotCopiedError(Diagnostic("E0952", f"{what} cannot be copied or pickled", help=help))
 
 
 def signature(relation: Relation) -> str:
-    """The columns of a relation with their types."""
+    """The columns of a relation, with their types."""
     return ", ".join(f"{column.name}: {column.type_name}" for column in relation.columns)

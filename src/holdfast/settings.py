@@ -1,4 +1,4 @@
-"""What a user may set: limits, and an observer of progress."""
+"""What a user can set: limits, and a progress observer."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Limits:
     """Limits that stop a run, which then keeps no result; None means no limit."""
 
     facts: int | None = None
-    rounds: int | None = None  # for each hyper-node
+    rounds: int | None = None  # per hyper-node
     seconds: float | None = None
     memory: int | None = None  # bytes of facts, counters, indexes, strings, and of buffers for reading and sorting
 
@@ -29,11 +29,11 @@ class Memory(Protocol):
     """Counts allocated bytes, and raises `LimitReached` when they exceed the limit."""
 
     def grown(self, what: str, nbytes: int) -> None:
-        """Something that stays takes this number of bytes now."""
+        """Record that this many bytes stay allocated from now on."""
         ...
 
     def holding(self, what: str, nbytes: int) -> AbstractContextManager[None]:
-        """This number of bytes is needed inside the block, for `what`, as messages name it."""
+        """Reserve this many bytes inside the block for `what`, which messages name."""
         ...
 
     def check(self, what: str, nbytes: int) -> None:
@@ -45,14 +45,14 @@ class Unlimited:
     """Memory without a limit."""
 
     def grown(self, what: str, nbytes: int) -> None:
-        """Count nothing."""
+        """Do nothing."""
 
     def holding(self, what: str, nbytes: int) -> AbstractContextManager[None]:
-        """Count nothing."""
+        """Do nothing."""
         return nullcontext()
 
     def check(self, what: str, nbytes: int) -> None:
-        """Count nothing."""
+        """Do nothing."""
 
 
 UNLIMITED: Final[Memory] = Unlimited()
@@ -62,7 +62,7 @@ class Progress(Protocol):
     """The interface of an observer of progress: pass an object with these methods as `progress`."""
 
     def compiling(self) -> None:
-        """Called when kernels must be compiled, which takes some seconds, once on a machine."""
+        """Called when kernels must be compiled, which takes some seconds, once per machine."""
         ...
 
     def started(self, nodes: int) -> None:
@@ -79,16 +79,16 @@ class Progress(Protocol):
 
 
 class Silent:
-    """Progress without an observer."""
+    """Ignores all progress."""
 
     def compiling(self) -> None:
-        """Say nothing."""
+        """Do nothing."""
 
     def started(self, nodes: int) -> None:
-        """Say nothing."""
+        """Do nothing."""
 
     def round(self, node: str, round: int, new_facts: int, facts: int) -> None:
-        """Say nothing."""
+        """Do nothing."""
 
     def finished(self) -> None:
-        """Say nothing."""
+        """Do nothing."""

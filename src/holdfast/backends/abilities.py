@@ -214,6 +214,14 @@ class Ranking(Protocol):
         ...
 
 
+class LateRanking(Protocol):
+    """Counts founded instances some time after they came."""
+
+    def founded_up_to(self, plans: Iterable[Plan], sources: Mapping[Read, Facts], rank: int) -> Bag:
+        """As `apply_ranked`, the heads of founded instances only, of heads that have at most this rank."""
+        ...
+
+
 # --- evaluation from scratch ---------------------------------------------------------------------------
 
 

@@ -1,7 +1,7 @@
-"""What a shell user holds: one file a command, and `main.run`, where every error ends."""
+"""The command line: one file per command, and `main.run`, which handles every error."""
 
 import atexit
 import gc
 
-gc.set_threshold(100_000, 50, 100)  # to import makes many objects and no garbage: a tenth of a tiny program's time
-atexit.register(gc.freeze)  # at the end Python would look through all objects twice, for as long
+gc.set_threshold(100_000, 50, 100)  # imports create many objects and no garbage; this saves a tenth of a tiny run
+atexit.register(gc.freeze)  # otherwise Python scans all objects twice at exit, which takes as long

@@ -1,4 +1,4 @@
-"""`holdfast bench compare`: what got slower from one result of `make bench` to another."""
+"""`holdfast bench compare`: what became slower between two results of `make bench`."""
 
 from __future__ import annotations
 

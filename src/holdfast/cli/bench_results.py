@@ -1,6 +1,6 @@
-"""Files of `make bench`, read with care, and two of them compared figure by figure.
+"""Read results of `make bench`, and compare two of them figure by figure.
 
-The files are described in docs/benchmarks.md; what made them is not part of the package.
+docs/benchmarks.md describes the files; the program that writes them is not part of the package.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from holdfast.cli import codes
 from holdfast.errors import Diagnostic, UsageError
 
 FORMAT = 1
-_QUARTILES = 5  # runs: of as many or more, the middle half is their range
+_QUARTILES = 5  # with this many runs or more, the range is the middle half of them
 
 FigureKey: TypeAlias = tuple[str, str, str, str]
-"""The key of a table, the name of a row, the system, and which way of it."""
+"""Table key, row name, system and variant."""
 
 
 @dataclass(frozen=True)
@@ -33,12 +33,12 @@ class Figure:
 
     @property
     def median(self) -> float:
-        """Of the runs."""
+        """The median of the runs."""
         return statistics.median(self.runs)
 
     @property
     def range(self) -> tuple[float, float]:
-        """Where the runs lie: all of them, of many the middle half."""
+        """The range of the runs: all of them, or the middle half if there are many."""
         if len(self.runs) < _QUARTILES:
             return min(self.runs), max(self.runs)
         low, _, high = statistics.quantiles(self.runs, n=4, method="inclusive")
@@ -47,7 +47,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Results:
-    """All figures of a file."""
+    """All figures in a file."""
 
     name: str
     size: str
@@ -58,7 +58,7 @@ class Results:
 
 @dataclass(frozen=True)
 class Difference:
-    """A place in both files: how many times as long the second takes, and whether the runs say so."""
+    """A figure that both files have: the ratio of its times, and whether the difference is significant."""
 
     place: FigureKey
     before: Figure
@@ -66,7 +66,7 @@ class Difference:
 
     @property
     def ratio(self) -> float:
-        """The second's median over the first's; of rates, the other way round."""
+        """The second median over the first; inverted for rates."""
         if not self.after.runs:
             return math.inf
         before, after = max(self.before.median, 1e-12), max(self.after.median, 1e-12)
@@ -74,23 +74,23 @@ class Difference:
 
     @property
     def apart(self) -> bool:
-        """Whether the ranges of runs do not touch."""
+        """Whether the two ranges do not overlap."""
         if not self.after.runs:
             return True
         (low, high), (other_low, other_high) = self.before.range, self.after.range
         return high < other_low or other_high < low
 
     def slower(self, threshold: float) -> bool:
-        """Beyond the threshold and beyond what runs differ by anyway."""
+        """Whether it is slower, beyond the threshold and beyond the noise of the runs."""
         return self.apart and self.ratio > threshold
 
     def quicker(self, threshold: float) -> bool:
-        """The same in the other direction."""
+        """Whether it is faster, beyond the threshold and beyond the noise of the runs."""
         return self.apart and self.ratio < 1 / threshold
 
 
 def differences(before: Results, after: Results) -> list[Difference]:
-    """The places of both that the first has runs for, the slowest in comparison first."""
+    """The figures in both files that the first has runs for, the largest slowdown first."""
     if before.size != after.size:
         raise UsageError(
             Diagnostic(
@@ -111,7 +111,7 @@ def differences(before: Results, after: Results) -> list[Difference]:
 
 
 def read(path: Path) -> Results:
-    """The figures of a file; an error names the place in it that is not as it should be."""
+    """The figures in a file; an error names the malformed place."""
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -122,7 +122,7 @@ def read(path: Path) -> Results:
 
 
 def _machine(machine: Mapping[str, object]) -> str:
-    """Its cores, processor and memory, as far as they are known."""
+    """The machine's cores, processor and memory, as far as known."""
     cores, processor, memory = (machine.get(word) for word in ("cores", "processor", "memory"))
     size = f"{memory / 2**30:.0f} GiB" if isinstance(memory, int) else None
     return ", ".join(str(word) for word in (f"{cores} cores" if cores else None, processor, size) if word)

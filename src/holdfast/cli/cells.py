@@ -1,4 +1,4 @@
-"""A value as the command line shows it: as text in a table, and as JSON."""
+"""Values as the command line prints them: text in tables, and JSON."""
 
 from __future__ import annotations
 
@@ -11,8 +11,11 @@ _CONTROLS = str.maketrans({"\t": "\\t", "\n": "\\n", "\r": "\\r", "\\": "\\\\"})
 
 
 def row_as_text(row: Row, types: Sequence[Type]) -> list[str]:
-    """The cells of a row, as in facts files: a string is itself, unless a column of type `any` would make it
-    look like another value; a cell stays on its line."""
+    """The cells of a row, as in facts files.
+
+    A string is printed as it is, unless a column of type `any` would make it look like another value.  Line ends are
+    escaped.
+    """
     return [
         term_text(value) if type is Type.ANY else str(value).translate(_CONTROLS)
         for value, type in zip(row, types, strict=True)
@@ -20,5 +23,5 @@ def row_as_text(row: Row, types: Sequence[Type]) -> list[str]:
 
 
 def row_as_json(row: Row) -> list[object]:
-    """A row for `--json`, as an update takes it."""
+    """A row for `--json`, in the form that updates accept."""
     return [as_json(value) for value in row]

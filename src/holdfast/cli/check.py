@@ -1,4 +1,4 @@
-"""`holdfast check`: is the program good, and if not, everything that is wrong with it."""
+"""`holdfast check`: check a program and report everything wrong with it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def check(
 
 
 def load(path: Path, macro: Sequence[str] = (), include: Sequence[Path] = (), *, writes: Path | None = None) -> Program:
-    """Parse and check a file; `writes` is what the command writes, which must be none of the files that it reads."""
+    """Parse and check a file; `writes` are the command's outputs, none of which may be a file that it reads."""
     text = files.read_text(path)
     from holdfast import language
     from holdfast.program import check as check_tree
@@ -46,7 +46,7 @@ def load(path: Path, macro: Sequence[str] = (), include: Sequence[Path] = (), *,
 
 
 def _counts(program: Program) -> dict[str, int]:
-    """What a user wrote: relations and rules that the checker added do not count."""
+    """Count what the user wrote, not the relations and rules that the checker added."""
     return {
         "relations": sum(not relation.auxiliary for relation in program.relations.values()),
         "rules": len({rule.name for rule in program.rules} | {rule.name for rule in program.aggregates}),

@@ -1,4 +1,4 @@
-"""`holdfast check-proof`: does a proof show what it claims?"""
+"""`holdfast check-proof`: check that a proof shows what it claims."""
 
 from __future__ import annotations
 

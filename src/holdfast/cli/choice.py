@@ -1,4 +1,4 @@
-"""`--algorithm` and `--strategy` as the library takes them."""
+"""Turn `--algorithm` and `--strategy` into what the library accepts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Asked:
-    """The chosen algorithms: one for all, others for the hyper-nodes of some relations."""
+    """The chosen algorithms: a default, and exceptions for the hyper-nodes of some relations."""
 
     default: str
     of_relation: Mapping[str, str]
@@ -23,7 +23,7 @@ class Asked:
 
     @classmethod
     def parsed(cls, words: Sequence[str], strategy: str) -> Asked:
-        """From `NAME` and `RELATION=NAME`."""
+        """Parse `NAME` and `RELATION=NAME`."""
         named = [word.rpartition("=") for word in words]
         defaults = [name for _, equals, name in named if not equals]
         of_relation = {relation: name for relation, equals, name in named if equals}
@@ -36,16 +36,16 @@ class Asked:
                 )
             )
         asked = cls(defaults[0] if defaults else "auto", of_relation, strategy)
-        asked._choice(of_relation)  # a name that no algorithm has is refused before anything is read
+        asked._choice(of_relation)  # refuse unknown algorithms before any file is read
         return asked
 
     def check(self, base: KnowledgeBase) -> None:
-        """Refuse relations that there are not."""
+        """Refuse unknown relations."""
         for relation in self.of_relation:
             base[relation]
 
     def choice(self, base: KnowledgeBase) -> Choice:
-        """For the next update; a relation that was removed with its rules is ignored until it exists again."""
+        """The choice for the next update; a relation removed with its rules is ignored until it exists again."""
         return self._choice({relation: name for relation, name in self.of_relation.items() if relation in base})
 
     def _choice(self, of_relation: Mapping[str, str]) -> Choice:

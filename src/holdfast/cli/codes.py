@@ -1,4 +1,4 @@
-"""The error codes that belong to the command line itself."""
+"""The error codes of the command line itself."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""From the words of a command line to the arguments of a function, and the help that says what it takes.
+"""Parse a command line into the arguments of a function, and print help.
 
-A command is a function whose parameters say in their annotations what stands for them: `Annotated[int, Option("--n")]`.
+A command is a function whose annotations declare its parameters: `Annotated[int, Option("--n")]`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Function: TypeAlias = Callable[..., None]
 
 
 class Exit(Exception):
-    """A command is over before its end, with an exit code."""
+    """Ends a command early, with an exit code."""
 
     def __init__(self, exit_code: int = 0) -> None:
         super().__init__(exit_code)
@@ -38,7 +38,7 @@ class Positional:
 
 @dataclass(frozen=True)
 class Option:
-    """A named parameter: `-F`, `--facts`; by default its name is that of the Python parameter."""
+    """A named parameter: `-F`, `--facts`; its name defaults to that of the Python parameter."""
 
     names: tuple[str, ...]
     metavar: str | None
@@ -64,7 +64,7 @@ class _Parameter:
     """A parameter of a command's function."""
 
     name: str
-    type: Any  # of one value
+    type: Any  # the type of one value
     declared: Positional | Option
     default: Any
     is_list: bool
@@ -85,7 +85,7 @@ class _Parameter:
 
     @property
     def shown(self) -> str:
-        """What it is called in a message."""
+        """Its name in messages."""
         return self.declared.metavar if isinstance(self.declared, Positional) else self.names[-1]
 
     @property
@@ -96,7 +96,7 @@ class _Parameter:
 
 @dataclass(frozen=True)
 class Command:
-    """A command: how it is called, what it does, an example."""
+    """A command: its name, its function, an example."""
 
     path: str
     function: Function
@@ -108,20 +108,20 @@ class Command:
 
     @property
     def option_names(self) -> list[str]:
-        """All options, `--help` among them."""
+        """All options, including `--help`."""
         return [name for parameter in self.parameters for name in parameter.names] + ["--help"]
 
     @property
     def summary(self) -> str:
-        """The first line of what it does."""
+        """The first line of its description."""
         return (inspect.getdoc(self.function) or "").partition("\n")[0]
 
     def run(self, words: Sequence[str]) -> None:
-        """Do what the words say; raises `UsageError` where they are not what the command takes."""
+        """Parse the words and call the function; raises `UsageError` if the command does not accept them."""
         self.function(**_Reading(self, words).values())
 
     def help(self, width: int) -> str:
-        """What it does and takes, for a person."""
+        """The help text: what the command does and which arguments it takes."""
         places = [parameter for parameter in self.parameters if not parameter.names]
         usage = " ".join(["Usage: holdfast", self.path, "[OPTIONS]", *map(_usage, places)])
         options = [_described(parameter) for parameter in self.parameters if parameter.names]
@@ -136,7 +136,7 @@ class Command:
 
 
 def group_help(path: str, about: str, rows: Sequence[tuple[str, str]], example: str, width: int) -> str:
-    """The help of a group of commands; the rows that begin with a dash are options."""
+    """The help of a group of commands; rows that begin with a dash are options."""
     options = [row for row in rows if row[0].startswith("-")]
     sections = [
         f"Usage: {' '.join(filter(None, ('holdfast', path)))} [OPTIONS] COMMAND [ARGS]...",
@@ -156,7 +156,7 @@ def wrong(path: str, message: str, meant: str = "", names: Sequence[str] = ()) -
     return UsageError(Diagnostic(codes.BAD_USAGE, message, help=help))
 
 
-# --- what a function takes ---------------------------------------------------------------------------
+# --- the parameters of a function --------------------------------------------------------------------
 
 
 def _parameters(function: Function) -> Iterator[_Parameter]:
@@ -169,11 +169,11 @@ def _parameters(function: Function) -> Iterator[_Parameter]:
         yield _Parameter(name, one, declared, parameter.default, is_list)
 
 
-# --- reading -----------------------------------------------------------------------------------------
+# --- parsing -----------------------------------------------------------------------------------------
 
 
 class _Reading:
-    """One command line on its way to values."""
+    """Parses one command line into values."""
 
     def __init__(self, command: Command, words: Sequence[str]) -> None:
         self._command = command
@@ -184,7 +184,7 @@ class _Reading:
         self._values: dict[str, Any] = {}
 
     def values(self) -> dict[str, Any]:
-        """The arguments of the function."""
+        """The arguments for the function."""
         places = list[str]()
         while self._words:
             word = self._words.pop()
@@ -281,7 +281,7 @@ def _described(parameter: _Parameter) -> tuple[str, str]:
 
 
 def _table(title: str, rows: Sequence[tuple[str, str]], width: int) -> str:
-    """Names to the left, what they mean to the right."""
+    """Names on the left, descriptions on the right."""
     import textwrap
 
     left = min(max((len(name) for name, _ in rows), default=0), 30)

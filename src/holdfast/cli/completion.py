@@ -11,11 +11,11 @@ from holdfast.cli.command_line import Positional
 
 EXAMPLE = "source <(holdfast completion bash)"
 Tree = Mapping[str, Sequence[str]]
-"""The options of each command by its name: `run`, `pipeline run`; those of all under the empty name."""
+"""The options of each command by its name: `run`, `pipeline run`; options common to all are under the empty name."""
 
 
 class Shell(StrEnum):
-    """A shell that completes."""
+    """A supported shell."""
 
     BASH = "bash"
     ZSH = "zsh"
@@ -46,7 +46,7 @@ def script(shell: Shell, commands: Tree) -> str:
 
 
 def _below(commands: Tree) -> dict[str, list[str]]:
-    """The words that may follow each name: `pipeline` is followed by `run`."""
+    """The words that may follow each name: `run` follows `pipeline`."""
     found: dict[str, list[str]] = {"": []}
     for path in filter(None, commands):
         *before, last = path.split(" ")
@@ -58,7 +58,7 @@ def _below(commands: Tree) -> dict[str, list[str]]:
 
 
 def _bash(commands: Tree) -> str:
-    """For zsh as well, where `path` and `words` are variables of its own."""
+    """The script for bash and zsh; it avoids `path` and `words`, which are special variables in zsh."""
     below = _below(commands)
     steps = "|".join(f'"{before} {word}"' for before, words in below.items() for word in words)
     names = "\n".join(f'        "{path}") offered="{" ".join(words)}";;' for path, words in below.items())
@@ -97,7 +97,7 @@ def _fish(commands: Tree) -> str:
 
 
 def _fish_after(path: str) -> str:
-    """The condition that these words are on the line."""
+    """The condition that these words are on the command line."""
     seen = [f"__fish_seen_subcommand_from {word}" for word in path.split()]
     return "; and ".join(seen) or "__fish_use_subcommand"
 

@@ -1,4 +1,4 @@
-"""What `run` and `query` share: open the program with its facts, under limits, with progress."""
+"""Shared by `run` and `query`: open a program with its facts, under limits, with progress."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def evaluate(
     functors: Sequence[Path] = (),
     profile: bool = False,
 ) -> KnowledgeBase:
-    """The materialised program.  The progress line is removed in any case."""
-    from holdfast import from_text  # imports NumPy, in the quick way
+    """The materialised program.  The progress line is always removed."""
+    from holdfast import from_text  # imports NumPy the quick way
 
     text = files.read_text(program)
     given = options.preprocessing(macro, include)

@@ -1,4 +1,4 @@
-"""Files that the command line names: found or explained, read, and written whole or not at all."""
+"""Files named on the command line: find or explain them, read them, and write them atomically."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from pathlib import Path
 from holdfast.cli import codes
 from holdfast.errors import Diagnostic, UsageError
 
-_ALIKE = 0.75  # how similar a name must be to be offered, from 0 to 1
+_ALIKE = 0.75  # from 0 to 1: how similar a name must be to be suggested
 
 
 def existing_file(path: Path) -> Path:
-    """The path, if there is a file; otherwise an error that offers similar names."""
+    """The path if the file exists; otherwise an error that suggests similar names."""
     if path.is_dir():
         programs = sorted(path.glob("*.dl"))
         hint = f"did you mean {programs[0]}?" if programs else None
@@ -25,18 +25,18 @@ def existing_file(path: Path) -> Path:
 
 
 def existing(path: Path, what: str = "file or folder") -> Path:
-    """The path, if there is anything."""
+    """The path, if something exists there."""
     if not path.exists():
         raise UsageError(Diagnostic(codes.NO_SUCH_FILE, f"there is no {what} {path}", help=_similar(path)))
     return path
 
 
 def _similar(path: Path) -> str | None:
-    """What the user may have meant: a similar name beside it, or how far the path does exist."""
+    """What the user may have meant: a similar name in the same folder, or how much of the path exists."""
     folder = path.parent
     if not folder.is_dir():
         return f"there is no folder {folder} either"
-    # The ending is left out of the comparison, or all `.dl` files would look alike.
+    # Compare without the extension, or all `.dl` files would look alike.
     stems = {entry.stem: entry.name for entry in folder.iterdir() if not entry.name.startswith(".")}
     similar = difflib.get_close_matches(path.stem, stems, 1, _ALIKE)
     return f"did you mean {folder / stems[similar[0]]}?" if similar else None
@@ -56,12 +56,12 @@ def read_text(path: Path) -> str:
 
 
 def shown_name(path: Path) -> str:
-    """The program as messages call it."""
+    """The program's name in messages."""
     return "<stdin>" if str(path) == "-" else path.as_posix()
 
 
 def writable_folder(path: Path | None) -> None:
-    """Refuse a folder that results cannot go to, before anything is computed; it need not be there yet."""
+    """Refuse a folder that cannot be written to, before anything is computed; it need not exist yet."""
     if path is None:
         return
     there = next(folder for folder in (path, *path.absolute().parents) if folder.exists())
@@ -87,7 +87,7 @@ def _refuse_unless_writable(path: Path, folder: Path) -> None:
 
 
 def refuse_overwriting(path: Path | None, read: Iterable[Path]) -> None:
-    """Refuse to write to the program, to facts or to updates, before they are overwritten."""
+    """Refuse to overwrite the program, facts or updates."""
     if path is not None:
         from holdfast.formats.paths import refuse_overwriting
 
@@ -95,12 +95,12 @@ def refuse_overwriting(path: Path | None, read: Iterable[Path]) -> None:
 
 
 def each_file(paths: Iterable[Path]) -> list[Path]:
-    """The files among some paths, and those in the folders among them."""
+    """The given files, and the files in the given folders."""
     return [file for path in paths for file in (path.iterdir() if path.is_dir() else [path])]
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a file whole: a reader, or a Ctrl-C, meets the old text or the new one."""
+    """Write a file atomically: a reader, or an interrupt, finds the old text or the new one."""
     try:
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
         try:

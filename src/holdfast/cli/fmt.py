@@ -1,4 +1,4 @@
-"""`holdfast fmt`: the program in its canonical layout."""
+"""`holdfast fmt`: rewrite programs in canonical layout."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Formatted:
 
     @property
     def changed(self) -> bool:
-        """Whether the file was not in its canonical layout."""
+        """Whether the layout changed."""
         return self.before != self.after
 
 

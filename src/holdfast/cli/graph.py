@@ -1,4 +1,4 @@
-"""`holdfast graph`: the hyper-nodes of a program and what they read."""
+"""`holdfast graph`: the hyper-nodes of a program and what each one reads."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ EXAMPLE = "holdfast graph examples/policy/policy.dl --format svg -o policy.svg"
 
 
 class Format(StrEnum):
-    """How the graph is drawn."""
+    """The output format of the graph."""
 
     TEXT = "text"
     DOT = "dot"

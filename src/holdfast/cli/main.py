@@ -1,4 +1,4 @@
-"""The `holdfast` command: finds the command, runs it, and turns every failure into words and an exit code."""
+"""The `holdfast` command: find the command, run it, and turn every failure into a message and an exit code."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from holdfast.cli.command_line import Command
 from holdfast.errors import Diagnostic, ExitCode, HoldfastError, LimitReached, UsageError
 
 INTERRUPTED = 130
-"""What a shell expects of a program that Ctrl-C stopped."""
+"""The exit code that shells expect of a program stopped by Ctrl-C."""
 
 COMMANDS: Final = {
     "check": "check.check",
@@ -42,7 +42,7 @@ COMMANDS: Final = {
     "bench compare": "bench.compare",
     "completion": "completion.completion",
 }
-"""Each command's function, in the files of this folder; only the file of the given command is imported."""
+"""Each command's function, by file in this folder; only the file of the given command is imported."""
 
 GROUPS: Final = {
     "": (
@@ -65,19 +65,19 @@ OPTIONS: Final = {
 
 
 def command(path: str) -> Command:
-    """A command by its name, ready to run."""
+    """Find a command by its name."""
     module, _, function = COMMANDS[path].partition(".")
     loaded = import_module(f"holdfast.cli.{module}")
     return Command(path, getattr(loaded, function), loaded.EXAMPLE)
 
 
 def options_of_commands() -> dict[str, list[str]]:
-    """The options of each command by its name, `pipeline run`, for a shell's completion."""
+    """The options of each command, by names such as `pipeline run`, for shell completion."""
     return {"": [*OPTIONS, "--help"], **{path: command(path).option_names for path in COMMANDS}}
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
-    """The entry point: run one command line and answer with the exit code.  Nothing is raised."""
+    """The entry point: run one command line and return the exit code.  Raises nothing."""
     terminal.survive_odd_streams()
     words, debug = _take_debug(sys.argv[1:] if arguments is None else arguments)
     try:
@@ -97,7 +97,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
 
 
 def _take_debug(arguments: Sequence[str]) -> tuple[list[str], bool]:
-    """`--debug` may be anywhere, so it is removed before the command line is parsed."""
+    """Remove `--debug`, which may be anywhere, before the command line is parsed."""
     end = arguments.index("--") if "--" in arguments else len(arguments)
     words = [word for word in arguments[:end] if word != "--debug"]
     return [*words, *arguments[end:]], len(words) < end
@@ -131,7 +131,7 @@ def _run(asked: Command, words: list[str]) -> None:
 
 
 def _group_help(group: str) -> str:
-    """The commands below a name; those in other groups are one line together."""
+    """The commands below a name; each other group takes one line."""
     about, example = GROUPS[group]
     rows = list(OPTIONS.items()) if not group else []
     beginning = f"{group} ".lstrip()
@@ -181,11 +181,11 @@ def _as_ours(failure: Exception) -> HoldfastError:
 
 
 def _report(error: HoldfastError, words: Sequence[str]) -> int:
-    """Say what is wrong, and answer with the exit code."""
+    """Print the errors and return the exit code."""
     if "--json" in words:
         write = (
             terminal.json_line if words[0] in ("stream", "pipeline", "store") else terminal.json
-        )  # their output is lines
+        )  # these commands print JSON lines
         write({"ok": False, "diagnostics": [diagnostic.to_json() for diagnostic in error.diagnostics]})
     else:
         terminal.diagnostics(error.diagnostics)
@@ -193,5 +193,5 @@ def _report(error: HoldfastError, words: Sequence[str]) -> int:
 
 
 def _leave_pipe() -> None:
-    """The reader closed the pipe (`| head`): exit silently, also when Python flushes at exit."""
+    """The reader closed the pipe (`| head`): exit silently, even when Python flushes at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,4 +1,4 @@
-"""The arguments and options that several commands share, and what their texts mean."""
+"""Arguments and options that several commands share, and how to parse them."""
 
 from __future__ import annotations
 
@@ -116,12 +116,12 @@ _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 
 
 def repeated(name: str, metavar: str, help: str) -> Option:
-    """An option that may be given several times."""
+    """Declare an option that may be repeated."""
     return Option(name, metavar=metavar, show_default=False, help=help)
 
 
 def limits(facts: int | None, rounds: int | None, seconds: float | None, memory: str | None) -> Limits:
-    """The four limits as the library takes them."""
+    """The four limits, parsed for the library."""
     size = None if memory is None else bytes_of(memory)
     from holdfast import Limits
 
@@ -129,7 +129,7 @@ def limits(facts: int | None, rounds: int | None, seconds: float | None, memory:
 
 
 def modules(without: Sequence[str]) -> tuple[Module, ...]:
-    """The modules that are left."""
+    """The modules that `--no-module` leaves enabled."""
     from holdfast.modules import MODULES, named
 
     unwanted = MODULES if "all" in without else named(without)
@@ -137,7 +137,7 @@ def modules(without: Sequence[str]) -> tuple[Module, ...]:
 
 
 def preprocessing(macros: Sequence[str], include: Sequence[Path]) -> Preprocessing:
-    """What is defined, and where included files are, as the library takes it."""
+    """Macro definitions and include folders, for the library."""
     from holdfast.language.preprocessor import Preprocessing
 
     pairs = (text.partition("=") for text in macros)
@@ -155,7 +155,7 @@ def load_functors(paths: Sequence[Path]) -> None:
 
 
 def engine(name: str, master: str | None, conf: list[str]) -> str | SparkOptions:
-    """The engine as the library takes it."""
+    """The chosen engine, for the library."""
     if name.startswith("spark"):
         from holdfast.knowledge.engines import has_shards_on_spark
         from holdfast.spark_session import SparkOptions, parsed_conf, spark_session
@@ -171,7 +171,7 @@ def engine(name: str, master: str | None, conf: list[str]) -> str | SparkOptions
 
 
 def bytes_of(size: str) -> int:
-    """The number of bytes that a text such as `4G`, `512 MiB` or `1000000` means."""
+    """Parse a number of bytes such as `4G`, `512 MiB` or `1000000`."""
     found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)(?:i?b)?\s*", size, re.IGNORECASE)
     if found is None:
         raise UsageError(

@@ -1,4 +1,4 @@
-"""`holdfast pipeline`: run a declared pipeline on Spark, check one, look at its snapshots and go back to one."""
+"""`holdfast pipeline`: run a pipeline on Spark, check one, list its snapshots, restore one."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def run(
     declared = read(pipeline)
     asked = SparkOptions(master or declared.master, {**declared.conf, **parsed_conf(conf)}, ui)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the libraries' own, meant for their programmers
+        warnings.simplefilter("ignore")  # these warnings are meant for developers of the libraries
         outcome = run_pipeline(declared, mode=mode, spark=asked, anew=anew, on_event=_say_json if json else _say)
     if json:
         terminal.json_line(

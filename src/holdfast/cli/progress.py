@@ -1,4 +1,4 @@
-"""Progress of a run on a terminal: silent for two seconds, then the hyper-node, the round and the new facts."""
+"""Progress on a terminal: nothing for two seconds, then the hyper-node, the round and the new facts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ COMPILING = "preparing the kernels; a first run compiles them, which takes about
 
 
 class PlainProgress:
-    """For logs and pipes: a word when the user has to wait for the compiler, and nothing else."""
+    """For logs and pipes: prints only that the user has to wait for the compiler."""
 
     def __init__(self) -> None:
         self._announced = False
@@ -29,7 +29,7 @@ class PlainProgress:
         """The run begins."""
 
     def compiling(self) -> None:
-        """Kernels are loaded, or compiled if they never were on this machine, and it takes long."""
+        """Kernels are being loaded, or compiled if this machine has not cached them, which takes long."""
         if not self._announced:
             terminal.note(COMPILING)
         self._announced = True
@@ -38,11 +38,11 @@ class PlainProgress:
         """A round has ended."""
 
     def finished(self) -> None:
-        """Called at the end of the run."""
+        """The run has ended."""
 
 
 class TerminalProgress:
-    """For a terminal: one line that changes, and disappears at the end of the run."""
+    """For a terminal: one line, updated in place and removed at the end of the run."""
 
     def __init__(self) -> None:
         self._status: Status | None = None
@@ -55,11 +55,11 @@ class TerminalProgress:
             self._timer.start()
 
     def started(self, nodes: int) -> None:
-        """The facts are read and the rules' turn begins."""
+        """The facts are loaded; evaluation begins."""
         self._text = f"evaluating {nodes} hyper-nodes …"
 
     def compiling(self) -> None:
-        """Kernels are loaded, or compiled if they never were on this machine: said at once."""
+        """Kernels are being loaded, or compiled if this machine has not cached them; reported at once."""
         self._text = COMPILING
         self._show()
 
@@ -72,7 +72,7 @@ class TerminalProgress:
             self._next_update = now + UPDATE_SECONDS
 
     def finished(self) -> None:
-        """The run is over: remove the line."""
+        """The run has ended: remove the line."""
         with deferred(), self._lock:
             self._timer.cancel()
             if self._status is not None:
@@ -91,5 +91,5 @@ class TerminalProgress:
 
 
 def for_this_terminal() -> PlainProgress | TerminalProgress:
-    """The progress for the kind of stderr: a terminal or not."""
+    """The progress for stderr, which may be a terminal or not."""
     return TerminalProgress() if terminal.is_terminal(sys.stderr) else PlainProgress()

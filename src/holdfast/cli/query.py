@@ -1,4 +1,4 @@
-"""`holdfast query`: ask a materialised program."""
+"""`holdfast query`: query a materialised program."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def query(
 
 
 def _explaining(program: Path, facts: list[Path], question: str, answer: RelationView) -> str | None:
-    """The command that explains an answer, or its absence."""
+    """The command that explains an answer, or the absence of one."""
     command, fact = ("why", _first_fact(question, answer)) if len(answer) else ("why-not", _asked_pattern(question))
     if fact is None:
         return None if answer.columns else f"holdfast {command}"
@@ -80,7 +80,7 @@ def _explaining(program: Path, facts: list[Path], question: str, answer: Relatio
 
 
 def _first_fact(question: str, answer: RelationView) -> str | None:
-    """The fact that the first answer is, if the query is one atom without wildcards."""
+    """The fact of the first answer, if the query is one atom without wildcards."""
     from holdfast.explanations.terms import text_of
 
     row = dict(zip(answer.columns, answer.head(1)[0], strict=True))
@@ -88,7 +88,7 @@ def _first_fact(question: str, answer: RelationView) -> str | None:
 
 
 def _asked_pattern(question: str) -> str | None:
-    """The pattern that nothing fits, if the query is one atom."""
+    """The pattern that nothing matches, if the query is one atom."""
     return _filled(question, lambda _: "_", "_")
 
 
@@ -114,7 +114,7 @@ def _filled(question: str, value: Callable[[str], str], wildcard: str | None) ->
 
 
 def parameter_values(given: Sequence[str], query: PreparedQuery) -> dict[str, Value]:
-    """The values of parameters: each text is read as a cell of a facts file, by the type that the query needs."""
+    """Parse parameter values like cells of a facts file, by the type that the query needs."""
     kinds = dict(zip(query.parameters, query.kinds, strict=True))
     values: dict[str, Value] = {}
     for name, equals, text in (item.partition("=") for item in given):
@@ -146,7 +146,7 @@ def _value(name: str, text: str, kind: Kind) -> Value:
 
 
 def _check_syntax(question: str) -> None:
-    """A slip in the query should not wait until everything has been derived."""
+    """Check the query's syntax first: a typo should not surface only after everything has been derived."""
     from holdfast.language import parse_body
 
     parse_body(question, "<query>")
@@ -163,11 +163,11 @@ def answer_as_json(answer: RelationView) -> dict[str, object]:
 
 
 class _Rows(list[object]):
-    """The rows of a relation, made while they are written as JSON, which takes nothing but a list for an array."""
+    """The rows of a relation, produced while JSON is written; a list because `json` encodes only lists as arrays."""
 
     def __init__(self, answer: RelationView) -> None:
         super().__init__()
-        answer.check_memory()  # before anything is written
+        answer.check_memory()  # fails before any output
         self._answer = answer
 
     def __len__(self) -> int:
@@ -178,7 +178,7 @@ class _Rows(list[object]):
 
 
 def rows_as_text(answer: RelationView) -> Iterator[list[str]]:
-    """The rows of a relation in their order, for a table or a pipe."""
+    """The sorted rows of a relation, for a table or a pipe."""
     return (row_as_text(row, answer.types) for row in answer.sorted_rows())
 
 

@@ -122,7 +122,7 @@ def _write_profile(base: KnowledgeBase, path: Path) -> None:
 def write_all(
     base: KnowledgeBase, output: Path | None, stats: Path | None, figures: object, others: Iterable[Path] = ()
 ) -> list[Path]:
-    """Write the outputs and the figures of a run, all of them or none; gives the outputs."""
+    """Write the outputs and the statistics of a run, all or none; returns the outputs."""
     from holdfast.formats.staging import all_or_none, write_bytes
 
     files.refuse_overwriting(stats, [*base.files, *others])
@@ -158,7 +158,7 @@ def _with_directive(base: KnowledgeBase, kind: str) -> Iterator[str]:
 
 
 def _shown(base: KnowledgeBase) -> list[str]:
-    """The relations whose rows are printed: the outputs, or without any, everything that rules derive."""
+    """The relations to print: the outputs, or, if there are none, everything that rules derive."""
     derived = {rule.predicate for rule in base.program.rules} | {rule.predicate for rule in base.program.aggregates}
     return list(_with_directive(base, "output")) or [name for name in base.relations if name in derived]
 

@@ -1,4 +1,4 @@
-"""`holdfast stream`: one update after the other, and for each one what it changed."""
+"""`holdfast stream`: apply updates one by one, and print what each changed."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def stream(
     _refuse_clashes(program, updates, changes, stats, functors)
     files.writable_folder(output)
     with ExitStack() as opened:
-        longest = None if limit_memory is None else options.bytes_of(limit_memory) // 8  # its objects take more
+        longest = None if limit_memory is None else options.bytes_of(limit_memory) // 8  # parsed, it takes more
         feed(incoming, opened.enter_context(open_updates(updates, longest)))
         base = evaluate(
             program,
@@ -140,7 +140,7 @@ def stream(
 def _refuse_clashes(
     program: Path, updates: Path, changes: Path | None, stats: Path | None, functors: Sequence[Path]
 ) -> None:
-    """No file is read and written, or written twice."""
+    """Refuse to read and write the same file, or to write one twice."""
     if str(program) == str(updates) == "-":
         raise UsageError(Diagnostic(codes.BAD_USAGE, "program and updates cannot both be on standard input"))
     refuse_overwriting(updates, changes)
@@ -152,7 +152,7 @@ def _refuse_clashes(
 
 
 def _report(figures: StreamFigures, written: Sequence[Path], json: bool) -> None:
-    """What the whole stream came to."""
+    """Print the totals of the stream."""
     if json:
         terminal.json_line({"ok": not figures.skipped, **figures.totals(), "written": list(map(str, written))})
         return
@@ -162,7 +162,7 @@ def _report(figures: StreamFigures, written: Sequence[Path], json: bool) -> None
 
 
 class _Run:
-    """A stream on its way."""
+    """A running stream."""
 
     def __init__(
         self,
@@ -181,7 +181,7 @@ class _Run:
         self._warned: list[Diagnostic] = []
 
     def all(self, lookahead: Lookahead) -> None:
-        """Apply all updates; stops at the first that is refused, unless it is to go on."""
+        """Apply all updates; stop at the first refused one, unless `--keep-going` is given."""
         from holdfast.streaming.driver import Stream
 
         self._warn()
@@ -220,7 +220,7 @@ class _Run:
         self.sink.flush()
 
     def _warn(self) -> None:
-        """Tell each warning of the rules once."""
+        """Report each warning about the rules once."""
         fresh = [warning for warning in self.base.warnings if warning not in self._warned]
         self._warned += fresh
         terminal.diagnostics([] if self._quiet else fresh)

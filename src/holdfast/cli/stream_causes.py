@@ -1,4 +1,4 @@
-"""Why each derived fact of a change came or went, for `stream --why`."""
+"""Why each derived fact of a change was added or removed, for `stream --why`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from holdfast import Change, KnowledgeBase
 
 MOST = 100
-"""Facts of one change that are explained."""
+"""The most facts of one change that are explained."""
 
 
 def change_causes(change: Change, base: KnowledgeBase) -> list[dict[str, Any]]:

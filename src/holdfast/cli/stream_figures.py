@@ -1,4 +1,4 @@
-"""What a stream took, update by update and in total."""
+"""Statistics of a stream, per update and in total."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class _NodeTotal:
 
 
 class StreamFigures:
-    """Collects figures; an update's seconds are those from when it was taken from the queue."""
+    """Collects statistics; an update's time starts when it is taken from the queue."""
 
     def __init__(self, base: KnowledgeBase, queue: UpdateQueue) -> None:
         self._queue = queue
@@ -46,7 +46,7 @@ class StreamFigures:
         self.seconds = 0.0
 
     def add(self, answer: Answer, change: Change) -> None:
-        """An update is done, or several in one."""
+        """Record an applied update, or several merged into one."""
         self.updates += max(1, len(answer.merged))
         self.seconds += answer.seconds
         added, removed = (sum(map(len, part.values())) for part in (change.added, change.removed))
@@ -78,14 +78,14 @@ class StreamFigures:
         total.algorithms[node.algorithm] += 1
 
     def skip(self, answer: Answer, error: HoldfastError) -> None:
-        """An update was refused."""
+        """Record a refused update."""
         self.skipped += 1
         self.seconds += answer.seconds
         found = [diagnostic.to_json() for diagnostic in error.diagnostics]
         self._each.append({"update": answer.number, "seconds": answer.seconds, "error": found})
 
     def passed_over(self, answer: Answer) -> None:
-        """An update was merged into a later one."""
+        """Record an update that was merged into a later one."""
         self._each.append({"update": answer.number, "merged_into": answer.into})
 
     def totals(self) -> dict[str, object]:
@@ -99,13 +99,13 @@ class StreamFigures:
         }
 
     def to_json(self) -> dict[str, object]:
-        """Everything, for `--stats`."""
+        """All statistics, for `--stats`."""
         nodes = [{"predicates": list(predicates), **total.to_json()} for predicates, total in self._nodes.items()]
         queue = {"capacity": self._queue.capacity, "longest": self._queue.longest, "held_up": self._queue.held_up}
         return {"start": self._start, "total": {**self.totals(), "nodes": nodes}, "queue": queue, "updates": self._each}
 
     def summary(self) -> str:
-        """One line for a person."""
+        """One line for the user."""
         done, skipped = terminal.counted(self.updates, "updates"), f", {self.skipped:,} skipped" if self.skipped else ""
         return (
             f"{done}{skipped}: {self._total['added']:,} facts added, {self._total['removed']:,} removed, "

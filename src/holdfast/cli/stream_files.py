@@ -1,4 +1,4 @@
-"""The two ends of `holdfast stream`: where updates come from, and where changes go."""
+"""The input and output of `holdfast stream`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def open_updates(path: Path, longest: int | None = None) -> Iterator[Iterator[UpdateLine]]:
-    """The updates in a file, plain or gzip, in the files of a folder, or on standard input, as they arrive."""
+    """The updates in a file (plain or gzip), in the files of a folder, or on standard input, as they arrive."""
     from holdfast.streaming.sources import watched_folder
     from holdfast.update_lines import update_lines
 
@@ -39,16 +39,16 @@ def open_updates(path: Path, longest: int | None = None) -> Iterator[Iterator[Up
 
 
 def _standard_input() -> BinaryIO:
-    """Standard input for a thread that may still be reading when the process ends: not the one Python closes then."""
+    """A duplicate of standard input: a thread may still be reading when Python closes the original at exit."""
     try:
         return os.fdopen(os.dup(sys.stdin.fileno()), "rb")
-    except (OSError, ValueError):  # not a file of the system
+    except (OSError, ValueError):  # not backed by a file descriptor
         return sys.stdin.buffer
 
 
 @contextmanager
 def open_changes(path: Path | None) -> Iterator[TextIO]:
-    """A file, plain or gzip, or standard output; what is written is there as soon as it is flushed."""
+    """A file (plain or gzip) or standard output; output is visible as soon as it is flushed."""
     if path is None:
         yield sys.stdout
         return
@@ -62,7 +62,7 @@ def open_changes(path: Path | None) -> Iterator[TextIO]:
 
 
 def refuse_overwriting(updates: Path, changes: Path | None) -> None:
-    """A stream must not be written over while it is read, nor read what it writes."""
+    """Refuse to overwrite the stream that is being read, or to read the one being written."""
     if changes is not None and updates.is_dir() and changes.parent.resolve() == updates.resolve():
         raise UsageError(
             Diagnostic(codes.BAD_USAGE, f"{changes} is in the folder of updates, and would be read as an update file")

@@ -1,4 +1,4 @@
-"""For `spark-submit`, which takes a file: the rest of the line is that of `holdfast pipeline`."""
+"""For `spark-submit`, which takes a file: the remaining arguments are those of `holdfast pipeline`."""
 
 from __future__ import annotations
 

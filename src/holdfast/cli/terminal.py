@@ -1,4 +1,4 @@
-"""Writing to the user: lines, tables, JSON and diagnostics.  Colour only on a terminal, and never with NO_COLOR."""
+"""Output for the user: lines, tables, JSON and diagnostics.  Colour only on a terminal, never with NO_COLOR."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ from holdfast.errors import Diagnostic, printable
 
 _RED, _YELLOW, _BLUE, _CYAN, _BOLD, _RESET = "\x1b[1;31m", "\x1b[1;33m", "\x1b[34m", "\x1b[36m", "\x1b[1m", "\x1b[0m"
 
-LONGEST_CELL = 1000  # characters of a value in a table
-_LONG_ROW = 1 << 16  # characters of a row from which on its cells are written one by one
+LONGEST_CELL = 1000  # characters of a value shown in a table
+_LONG_ROW = 1 << 16  # characters above which a row's cells are written one by one
 
 
 def is_terminal(stream: TextIO) -> bool:
-    """Whether a person reads this stream as it is written."""
+    """Whether a person reads this stream."""
     return stream.isatty()
 
 
 def has_colour(stream: TextIO) -> bool:
-    """Whether escape codes are welcome on this stream."""
+    """Whether this stream accepts colour codes."""
     return is_terminal(stream) and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def width() -> int:
-    """How many characters a line has on the terminal, or would have on a usual one."""
+    """The width of the terminal in characters, or a usual one."""
     return shutil.get_terminal_size().columns
 
 
 def survive_odd_streams() -> None:
-    """What a terminal's encoding lacks is written as an escape; a stream that the shell closed is an empty one."""
+    """Escape characters that the terminal cannot encode, and treat a stream that the shell closed as empty."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115  for as long as we run
@@ -46,35 +46,35 @@ def survive_odd_streams() -> None:
 
 
 def line(text: str) -> None:
-    """One line of output, which stays one whatever is in it."""
+    """Print one line; line ends in the text are escaped."""
     sys.stdout.write(printable(text, keep="\t") + "\n")
 
 
 def text(drawing: str) -> None:
-    """A ready-made text, ended by a line end; for a file or a program it is left as it is."""
+    """Print a text with a line end; unchanged if stdout is not a terminal."""
     drawing = printable(drawing, keep="\t\n") if is_terminal(sys.stdout) else drawing
     sys.stdout.write(drawing if drawing.endswith("\n") else drawing + "\n")
 
 
 def note(text: str, keep: str = "\t") -> None:
-    """A remark beside the output: on stderr, so that it never gets into a pipe."""
+    """Print a remark on stderr, so that it never gets into a pipe."""
     sys.stderr.write(printable(text, keep) + "\n")
 
 
 def json(value: object) -> None:
-    """A JSON document on stdout, written as it is made."""
+    """Print a JSON document, written incrementally."""
     parts = json_module.JSONEncoder(ensure_ascii=False, indent=2, allow_nan=False).iterencode(value)
     sys.stdout.writelines(map(json_text, parts))
     sys.stdout.write("\n")
 
 
 def json_line(value: object) -> None:
-    """A JSON document on stdout, on one line."""
+    """Print a JSON document on one line."""
     sys.stdout.write(json_text(json_module.dumps(value, ensure_ascii=False, allow_nan=False)) + "\n")
 
 
 def json_text(text: str) -> str:
-    """JSON that means the same without the characters that a terminal would obey: it has escapes for them."""
+    """Equivalent JSON without control characters, which JSON can escape."""
     return re.sub("[\\x7f-\\x9f\\u061c\\u200e\\u200f\\u2028-\\u202e\\u2066-\\u2069]", _json_escape, text)
 
 
@@ -83,19 +83,19 @@ def _json_escape(found: re.Match[str]) -> str:
 
 
 def tab_separated(rows: Iterable[Sequence[str]]) -> None:
-    """Rows for the next program: a line each, as in a facts file."""
+    """Print rows for another program: one line each, as in a facts file."""
     for row in rows:
         if sum(map(len, row)) < _LONG_ROW:
             sys.stdout.write("\t".join(row) + "\n")
             continue
-        for place, text in enumerate(row):  # one by one: together they would be copied again
+        for place, text in enumerate(row):  # one by one; joining them would copy them again
             sys.stdout.write("\t" * (place > 0))
             sys.stdout.write(text)
         sys.stdout.write("\n")
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Rows for a person: aligned, numbers to the right."""
+    """Print rows for a person: aligned, numbers to the right."""
     columns, shown = list(map(_cell, columns)), [[_cell(text) for text in row] for row in rows]
     right = [all(_is_number(texts[index]) for texts in shown) for index in range(len(columns))]
     if is_terminal(sys.stdout):
@@ -105,7 +105,7 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
 
 
 def _plain_table(columns: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[bool]) -> Iterator[str]:
-    """For a file or a pipe, which have no width: nothing is cut; without Rich, which takes long to import."""
+    """The lines of a table for a file or a pipe: nothing is truncated, and Rich, slow to import, is not used."""
     widths = [max(map(_width, texts)) for texts in zip(columns, *rows, strict=True)]
     for number, row in enumerate([columns, *rows]):
         cells = [
@@ -118,7 +118,7 @@ def _plain_table(columns: Sequence[str], rows: Sequence[Sequence[str]], right: S
 
 
 def _width(text: str) -> int:
-    """How many columns of a screen a text takes."""
+    """The number of screen columns that a text takes."""
     if text.isascii():
         return len(text)
     from rich.cells import cell_len
@@ -140,7 +140,7 @@ def _draw_table(columns: Sequence[str], rows: Sequence[Sequence[str]], right: Se
 
 
 def _cell(text: str) -> str:
-    """A cell as a person can read it: what is very long is cut, and says how long it is."""
+    """A readable cell: a very long value is truncated and followed by its length."""
     more = f"… ({len(text):,} characters)" if len(text) > LONGEST_CELL else ""
     return printable(text[:LONGEST_CELL] + more)
 
@@ -150,7 +150,7 @@ def _is_number(text: str) -> bool:
 
 
 def _print_indented(drawing: object) -> None:
-    """Rich draws; trailing blanks go, so that what is copied from the screen is clean."""
+    """Print what Rich draws, without trailing blanks, so that copying from the screen is clean."""
     from rich.console import Console
     from rich.padding import Padding
 
@@ -161,18 +161,18 @@ def _print_indented(drawing: object) -> None:
 
 
 def counted(number: int, noun: str) -> str:
-    """`1 fact`, `2,000 facts`; the noun is given in the plural."""
+    """A count with its noun, which is given in the plural: `1 fact`, `2,000 facts`."""
     return f"{number:,} {noun.removesuffix('s') if number == 1 else noun}"
 
 
 def heading(text: str) -> None:
-    """A line that names what follows."""
+    """Print a heading."""
     shown = printable(text)
     sys.stdout.write(f"{_BOLD}{shown}{_RESET}\n" if has_colour(sys.stdout) else shown + "\n")
 
 
 def diagnostics(items: Iterable[Diagnostic]) -> None:
-    """Errors and warnings, as a person reads them, on stderr."""
+    """Print errors and warnings on stderr."""
     paint = _painted if has_colour(sys.stderr) else str
     for item in items:
         sys.stderr.write(paint(item.render()) + "\n")

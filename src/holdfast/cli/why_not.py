@@ -1,4 +1,4 @@
-"""`holdfast why-not`: why a fact does not hold."""
+"""`holdfast why-not`: explain why a fact does not hold."""
 
 from __future__ import annotations
 

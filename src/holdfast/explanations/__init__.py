@@ -1,1 +1,1 @@
-"""Why a fact holds or not: proofs, certificates of absence, and a checker that trusts neither."""
+"""Why a fact holds or not: proofs, certificates of absence, and a checker that trusts neither of them."""

@@ -1,4 +1,4 @@
-"""What values, operators and functors mean, for the checker: plain Python, nothing of the engine's."""
+"""The checker's own semantics of values, operators and functors: plain Python, nothing from the engine."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from holdfast.values.term_text import XSD_DOUBLE, double_text
 
 
 class NoValue(Exception):
-    """A term without a value: division by zero, a number that does not fit."""
+    """The term has no value: division by zero, a number out of range."""
 
 
 class Unknown(NoValue):
-    """What is not known here: a functor, a kind of formula."""
+    """The checker does not know this functor or kind of formula."""
 
 
 NOTHING = NoValue
-"""Stands for the value of a term that has none; it equals no value."""
+"""The value of a term that has none; it equals no value."""
 
 
 class Float(float):
-    """A float that equals no integer, so that 1 and 1.0 are two values; NaN equals itself."""
+    """A float that equals no integer, so that 1 and 1.0 are different values; NaN equals itself."""
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, float) and (float(self) == float(other) or (self != self and other != other))
@@ -41,7 +41,7 @@ class Float(float):
 
 
 def value_of(given: Any, kind: str | None = None) -> Any:
-    """A value as the checker holds it, in a column of a declared type if there is one."""
+    """A value as the checker represents it, in a column of the declared type if there is one."""
     if isinstance(given, Record):
         return Record(tuple(map(value_of, given.fields)), given.branch)
     if isinstance(given, float) or (kind == "float" and isinstance(given, int)):
@@ -50,7 +50,7 @@ def value_of(given: Any, kind: str | None = None) -> Any:
 
 
 def text_of(value: Value) -> str:
-    """A value as programs write it; a blank node, which they cannot write, as `<_:label>`."""
+    """A value as programs write it; a blank node, which they cannot write, is `<_:label>`."""
     match value:
         case Record(fields=fields, branch=branch):
             inside = ", ".join(map(text_of, fields))
@@ -67,13 +67,13 @@ def text_of(value: Value) -> str:
 
 
 def number(term: tree.Number) -> Any:
-    """The value of a number as written."""
+    """The value of a number literal."""
     text = term.text.rstrip("u") if term.text[:2] in ("0x", "0b") else term.text.rstrip("uf")
     return Float(text) if term.kind is tree.NumberKind.FLOAT else int(text, 0 if text[:2] in ("0x", "0b") else 10)
 
 
 def literal(lexical: str, datatype: str | None, language: str | None) -> Any:
-    """The value of an RDF literal: a number or a string where that says the same."""
+    """The value of an RDF literal: a number or a string if that means the same."""
     if language is None and datatype in (None, "http://www.w3.org/2001/XMLSchema#string"):
         return lexical
     if datatype == "http://www.w3.org/2001/XMLSchema#integer" and re.fullmatch("0|-?[1-9][0-9]{0,18}", lexical):
@@ -84,7 +84,7 @@ def literal(lexical: str, datatype: str | None, language: str | None) -> Any:
 
 
 def compute(function: str, arguments: list[Any]) -> Any:
-    """The value of an operator or functor; an integer that does not fit 64 bits is undefined."""
+    """The value of an operator or functor; raises if an integer does not fit in 64 bits."""
     if function not in FUNCTIONS:
         raise Unknown(f"the checker does not know {function}")
     try:
@@ -97,7 +97,7 @@ def compute(function: str, arguments: list[Any]) -> Any:
 
 
 def alike(values: list[Any]) -> list[Any]:
-    """An integer beside a float is a float."""
+    """Convert an integer beside a float to a float."""
     mixed = {isinstance(value, float) for value in values if isinstance(value, int | float)} == {True, False}
     return [
         float(value) if isinstance(value, float) or (mixed and isinstance(value, int)) else value for value in values
@@ -105,7 +105,7 @@ def alike(values: list[Any]) -> list[Any]:
 
 
 def aggregated(function: str, values: list[Any]) -> Any:
-    """The value of an aggregate; None where it has none."""
+    """The value of an aggregate; None if it has none."""
     if not values and function not in ("count", "sum"):
         return None
     match function:
@@ -124,13 +124,13 @@ def aggregated(function: str, values: list[Any]) -> Any:
 
 
 def as_close(value: Any, wanted: Any) -> Any:
-    """The sum of floats depends on their order: an engine's may differ in the last digits."""
+    """The wanted float if the value is close to it, else the value: the last digits of a sum depend on its order."""
     floats = isinstance(value, float) and isinstance(wanted, float)
     return wanted if floats and math.isclose(value, wanted, rel_tol=1e-12) else value
 
 
 def spanned(start: Any, stop: Any, step: Any = None) -> Iterator[Any]:
-    """The numbers that `range` gives."""
+    """The numbers that `range` produces."""
     step = step or (1 if start <= stop else -1) if step is None else step
     while step and (start < stop if step > 0 else start > stop):
         yield value_of(start)

@@ -1,1 +1,1 @@
-"""."""
+"""Reading and writing facts: separated values, JSON lines, Parquet, RDF, and Python data."""

@@ -1,4 +1,4 @@
-"""The codes of data errors, with what each means."""
+"""The codes of data errors, with their meanings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files that are sampled for the types of their columns before they are read."""
+"""Files whose column types are inferred from their contents before they are read."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from typing import TypeVar
 from holdfast.errors import LimitReached
 from holdfast.settings import UNLIMITED, Memory
 
-MOST_KEPT = 1 << 28  # bytes of regular files; larger ones come from the disk a second time
+MOST_KEPT = 1 << 28  # bytes of regular files to cache; larger ones are read from disk twice
 _T = TypeVar("_T")
 
 
 class Contents:
-    """The contents of files that are sampled before they are read: each file is read once.
+    """Caches the contents of files whose types are inferred first, so that each file is read once.
 
-    What is kept counts as memory in use.  Regular files are read again rather than kept when they take more than
-    `MOST_KEPT` bytes together, or when the limit on memory does not allow them.
+    Cached contents count as memory in use.  Regular files are read twice instead if together they exceed `MOST_KEPT`
+    bytes, or if the memory limit does not allow caching them.
     """
 
     def __init__(self, memory: Memory = UNLIMITED) -> None:
@@ -34,7 +34,7 @@ class Contents:
 
     @contextmanager
     def opened(self, path: Path, *, compressed: bool = False, again: bool = False) -> Iterator[bytes]:
-        """Like `reading`; `again` if the file will be opened again."""
+        """Like `reading`; pass `again` if the file will be opened again."""
         from holdfast.formats.files import reading
 
         key = path, compressed
@@ -46,7 +46,7 @@ class Contents:
             self._drop(key)
 
     def retried(self, act: Callable[[], _T]) -> _T:
-        """Call a function; if it reaches a limit, drop the cached regular files and call it again."""
+        """Call a function; if it reaches a limit, drop the cached regular files and retry."""
         try:
             return act()
         except LimitReached:

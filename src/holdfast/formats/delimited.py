@@ -1,9 +1,9 @@
-"""Facts in lines of separated values: the fast way, through pyarrow.
+"""Read separated values fast, through pyarrow.
 
-pyarrow reads lines a little otherwise than we do (it takes hexadecimal for two's complement, any carriage
-return for a line end, an empty line for a row of empty values, an open quote for closed at the end).  Data in
-which that could make a difference, and data that pyarrow refuses, go the exact way (`holdfast.formats.exact`),
-which also reports errors with their places.
+pyarrow reads some lines differently than we do: it takes hexadecimal for two's complement, any carriage return for a
+line end, an empty line for a row of empty values, and an unclosed quote for closed at the end of the file.  Data where
+that could matter, and data that pyarrow refuses, go to the exact reader (`holdfast.formats.exact`), which also reports
+errors with their places.
 """
 
 from __future__ import annotations
@@ -42,15 +42,15 @@ _ARROW = {
     Type.RECORD: _TEXT,
 }
 _BLOCK = 1 << 24
-_LEADING_ZERO = re.compile(rb"0(?<![0-9]0)[0-9]")  # begins with the zero itself, which is what makes it quick
+_LEADING_ZERO = re.compile(rb"0(?<![0-9]0)[0-9]")  # starting with a literal zero makes the search fast
 _PADDED = r"^\s*[+-]?0[0-9]+\s*$"
 _DIGITS = r"^\s*[+-]?[0-9]+\s*$"
 _MANY_DIGITS = r"^\s*[+-]?[0-9.]{16,}([eE][+-]?[0-9]+)?\s*$"
-_EXACT = 2.0**53  # below this every integer is a float
+_EXACT = 2.0**53  # every smaller integer is exact as a float
 
 
 def read_delimited(path: Path, data: bytes, layout: Layout, relation: Relation, dictionary: Dictionary) -> Codes:
-    """The facts in the content of a file."""
+    """The facts in a file's contents."""
     data = data.removeprefix(BOM)
     if relation.arity == 0:
         return exact.read_nullary(path, data, layout, relation)
@@ -62,12 +62,12 @@ def read_delimited(path: Path, data: bytes, layout: Layout, relation: Relation, 
 
 
 def delimited_size(data: bytes, layout: Layout) -> int:
-    """Bytes that reading needs beside the data: the texts again, and each value in Arrow's form and ours."""
+    """The bytes that reading needs besides the data: a copy of the texts, and each value in Arrow's form and ours."""
     return len(data) + 24 * (data.count(layout.delimiter.encode()) + data.count(b"\n"))
 
 
 def _read_quickly(data: bytes, layout: Layout, relation: Relation, dictionary: Dictionary) -> Codes | None:
-    """The facts as pyarrow reads them; None if only the exact reader can decide."""
+    """The facts as pyarrow reads them; None if the exact reader must decide."""
     hexadecimal = b"0x" in data or b"0X" in data
     kinds = [_TEXT if hexadecimal and type in _INTEGERS else _ARROW[type] for type in relation.types]
     table = _parse(data, layout, kinds)
@@ -80,7 +80,7 @@ def _read_quickly(data: bytes, layout: Layout, relation: Relation, dictionary: D
 
 
 def _overflows(data: bytes, table: pa.Table, layout: Layout, kinds: Sequence[pa.DataType]) -> bool:
-    """Whether pyarrow made an infinity of a number that is too large for a float."""
+    """Whether pyarrow rounded a number too large for a float to infinity."""
     infinite = [place for place, column in enumerate(table.columns) if _has_infinity(column)]
     if not infinite:
         return False
@@ -121,10 +121,10 @@ def _encode(column: pa.ChunkedArray, type: Kind, layout: Layout, dictionary: Dic
 
 
 def sniff_delimited(data: bytes, layout: Layout, arity: int | None) -> tuple[Type, ...]:
-    """The narrowest types that fit every value: number, unsigned, float, else symbol; nothing for no rows.
+    """The narrowest types that fit every value: number, unsigned, float, else symbol; empty if there are no rows.
 
-    Different texts never become one number by it: `007` is a symbol, and so is an integer of more than 64 bits, or a
-    decimal of more digits than a float keeps.
+    Distinct texts never become the same number: `007` is a symbol, and so is an integer of more than 64 bits or a
+    decimal with more digits than a float keeps.
     """
     data = data.removeprefix(BOM)
     if layout.columns is not None:
@@ -136,7 +136,7 @@ def sniff_delimited(data: bytes, layout: Layout, arity: int | None) -> tuple[Typ
     if table is None:
         table = _parse(data, layout, [_TEXT] * arity)
     if table is None:
-        return (Type.SYMBOL,) * arity  # malformed: reading it will say where
+        return (Type.SYMBOL,) * arity  # malformed; the reader reports where
     return tuple(_narrowest(column) for column in table.columns) if table.num_rows else ()
 
 
@@ -145,7 +145,7 @@ def _narrowest(column: pa.ChunkedArray) -> Type:
         return Type.NUMBER
     texts = pc.unique(column).cast(pa.string())
     if not pc.all(pc.match_substring_regex(texts, "[0-9]")).as_py():
-        return Type.SYMBOL  # the words nan and inf alone do not make a float
+        return Type.SYMBOL  # the words nan and inf alone do not make a column float
     if pc.any(pc.match_substring_regex(texts, _PADDED)).as_py():
         return Type.SYMBOL
     return next((type for type in (Type.NUMBER, Type.UNSIGNED, Type.FLOAT) if _fits(texts, type)), Type.SYMBOL)
@@ -167,9 +167,9 @@ def _fits(texts: pa.Array, type: Type) -> bool:
 
 
 def _parse(data: bytes, layout: Layout, kinds: Sequence[pa.DataType]) -> pa.Table | None:
-    """The table in the data, or None if only the exact reader can decide."""
+    """Parse the data into a table; None if the exact reader must decide."""
     single = _single_delimiter(data, layout) if _is_plain(data, len(kinds)) else None
-    if single is None or data.startswith(BOM):  # a value may begin so; Arrow would take it for the file's mark
+    if single is None or data.startswith(BOM):  # Arrow would drop a byte order mark that belongs to a value
         return None
     width = len(kinds) if layout.columns is None else _width(data, layout)
     names = [str(column) for column in range(width)]
@@ -209,7 +209,7 @@ def _parse_plainly(
 
 
 def _with_last_row(data: bytes, delimiter: str, width: int) -> bytes:
-    """The data with a row of zeros at the end, which an open quote before it would swallow."""
+    """Append a row of zeros, which an unclosed quote before it would swallow."""
     end = b"" if data.endswith(b"\n") or not data else b"\n"
     return data + end + delimiter.join("0" * width).encode() + b"\n"
 
@@ -221,13 +221,13 @@ def _without_last_row(table: pa.Table) -> pa.Table | None:
 
 
 def _read_options(layout: Layout, names: list[str]) -> pa.csv.ReadOptions:
-    # a header in quotes may span lines; without quotes it is the first line, however it is separated
+    # a quoted header may span lines; without quotes it is the first line, whatever its separators
     skipped = {"skip_rows_after_names" if layout.rfc4180 else "skip_rows": int(layout.headers)}
     return pa.csv.ReadOptions(column_names=names, block_size=_BLOCK, **skipped)
 
 
 def _is_plain(data: bytes, arity: int) -> bool:
-    """Whether pyarrow reads these data as we mean them."""
+    """Whether pyarrow reads this data as we do."""
     returns = data.count(b"\r")
     if returns and returns != data.count(b"\r\n"):
         return False
@@ -235,11 +235,11 @@ def _is_plain(data: bytes, arity: int) -> bool:
 
 
 def _single_delimiter(data: bytes, layout: Layout) -> str | None:
-    """A one-byte delimiter: the given one, or a control character that the data do not have."""
+    """A one-byte delimiter: the given one, or a control character that does not occur in the data."""
     if len(layout.delimiter) == 1 and layout.delimiter.isascii():
         return layout.delimiter
     if layout.rfc4180:
-        return None  # the delimiter may also stand inside quotes, where it must stay
+        return None  # a delimiter inside quotes must stay as it is
     return next((chr(byte) for byte in (31, 30, 29, 28, 1, 2) if bytes([byte]) not in data), None)
 
 

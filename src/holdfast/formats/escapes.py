@@ -12,12 +12,12 @@ _MEANING = {"t": "\t", "n": "\n", "r": "\r", "\\": "\\"}
 
 
 def unescape(text: str) -> str:
-    """The string that an escaped text stands for; a backslash before anything else is itself."""
+    """The string that an escaped text denotes; a backslash before any other character stands for itself."""
     return _ESCAPE.sub(lambda found: _MEANING[found[1]], text) if "\\" in text else text
 
 
 def escape_column(column: pa.Array) -> pa.Array:
-    """A column of strings with escapes."""
+    """Escape a column of strings."""
     for letter, character in (("\\", "\\"), ("t", "\t"), ("n", "\n"), ("r", "\r")):
         column = pc.replace_substring(column, character, "\\" + letter)
     return column

@@ -1,7 +1,7 @@
-"""Facts in lines of separated values: the exact way, one line after another.
+"""Read separated values exactly, line by line.
 
-Slower than pyarrow by a factor of about thirty, and used only where pyarrow gave up: for notations it does not
-know, and to say which value on which line is wrong.
+About thirty times slower than pyarrow, and used only where pyarrow gives up: for notations it does not support, and to
+report which value on which line is wrong.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from holdfast.values.records import parse_record
 from holdfast.values.structures import Kind, Structure
 from holdfast.values.term_text import parse_term
 
-_OBJECT = 100  # bytes of a value or a row as a Python object, beside its characters
+_OBJECT = 100  # bytes of a value or a row as a Python object, besides its characters
 
 
 @dataclass(frozen=True)
 class TextRow:
-    """A row as text: where it begins, its first line, and each value with the column at which it starts."""
+    """A row as text: its position, its first line, and each value with its column."""
 
     line: int
     text: str
@@ -40,7 +40,7 @@ class TextRow:
 
 
 def rows(text: str, layout: Layout) -> Iterator[TextRow]:
-    """The rows of a text, the header left out."""
+    """The rows of a text, without the header."""
     found = _quoted_rows(text, layout.delimiter) if layout.rfc4180 else _raw_rows(text, layout)
     if layout.headers:
         next(found, None)
@@ -58,7 +58,7 @@ def _raw_rows(text: str, layout: Layout) -> Iterator[TextRow]:
 
 
 def _lines(text: str) -> list[str]:
-    """Lines without their ends, which are LF or CR LF; the last one may lack its end."""
+    """Lines without their ends, LF or CR LF; the last line may lack one."""
     lines = text.split("\n")
     if not lines[-1]:
         lines.pop()
@@ -66,7 +66,7 @@ def _lines(text: str) -> list[str]:
 
 
 def _quoted_rows(text: str, delimiter: str) -> Iterator[TextRow]:
-    """Rows as RFC 4180 has them: a value in double quotes may hold delimiters and line ends."""
+    """Rows as in RFC 4180: a value in double quotes may contain delimiters and line ends."""
     ends = re.compile(rf"{re.escape(delimiter)}|\r?\n|\Z")
     place, line = 0, 1
     while place < len(text):
@@ -88,13 +88,13 @@ def _quoted_rows(text: str, delimiter: str) -> Iterator[TextRow]:
 
 
 def _end(ends: re.Pattern[str], text: str, place: int) -> int:
-    """The end of a value that continues at a place."""
+    """The end of the value that continues at a position."""
     found = ends.search(text, place)
     return found.start() if found else len(text)
 
 
 def _quoted_value(text: str, place: int) -> tuple[str, bool, int]:
-    """The value in the quotes that open at a place, whether they are closed, and where what follows begins."""
+    """The quoted value at a position, whether the quotes are closed, and where the rest begins."""
     start = end = place + 1
     while (end := text.find('"', end)) >= 0:
         if not text.startswith('"', end + 1):
@@ -104,7 +104,7 @@ def _quoted_value(text: str, place: int) -> tuple[str, bool, int]:
 
 
 def read_exactly(path: Path, data: bytes, layout: Layout, relation: Relation, dictionary: Dictionary) -> Codes:
-    """The facts in the content of a file, or a data error with everything that is wrong in it."""
+    """The facts in a file's contents; raises a data error with everything that is wrong."""
     values = data.count(b"\n") + data.count(layout.delimiter.encode()) + 1
     with dictionary.memory.holding(reading_of(path), 3 * text_size(data) + _OBJECT * (values + data.count(b"\n"))):
         return _read_each(path, data, layout, relation, dictionary)
@@ -124,7 +124,7 @@ def _read_each(path: Path, data: bytes, layout: Layout, relation: Relation, dict
 
 
 def _fields(row: TextRow, layout: Layout, relation: Relation, problems: Problems) -> Sequence[tuple[int, str]] | None:
-    """The values of a row that the relation takes, None if they are too few or too many."""
+    """The values that the relation takes from a row; None if there are too few or too many."""
     found = len(row.fields)
     if row.open_quote:
         problems.add(
@@ -212,7 +212,7 @@ def _type_message(text: str, number: int, column: Column, relation: Relation, re
 
 
 def read_nullary(path: Path, data: bytes, layout: Layout, relation: Relation) -> Codes:
-    """The facts of a relation without columns: each line `()` is one."""
+    """The facts of a relation without columns: one for each line `()`."""
     problems = Problems(path)
     first = int(layout.headers)
     lines = _lines(as_text(path, data))[first:]

@@ -1,4 +1,4 @@
-"""Facts as a Python user gives them, before anybody looks inside."""
+"""Facts as passed from Python, before they are inspected."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any, TypeAlias
 from holdfast.quick_dataclass import dataclass
 from holdfast.settings import UNLIMITED, Memory
 
-_PART = 4096  # rows between two checks of the limit on memory
-FactData: TypeAlias = Any  # what a user may pass; `python_data` distinguishes the forms and refuses the rest
+_PART = 4096  # rows between two checks of the memory limit
+FactData: TypeAlias = Any  # everything a user may pass; `python_data` distinguishes the forms and refuses others
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class FactParts:
 
 
 def kept(data: FactData, memory: Memory = UNLIMITED) -> FactData:
-    """The same facts to look at as often as one likes: what an iterator yields is put into a list."""
+    """The same facts, readable more than once: the items of an iterator are collected in a list."""
     if isinstance(data, Iterator):
         return list(data) if memory is UNLIMITED else _collected(data, memory)
     if isinstance(data, Mapping) and any(isinstance(column, Iterator) for column in data.values()):
@@ -31,7 +31,7 @@ def kept(data: FactData, memory: Memory = UNLIMITED) -> FactData:
 
 
 def _collected(items: Iterator[Any], memory: Memory) -> list[Any]:
-    """What an iterator yields, while there is memory for it."""
+    """Collect the items of an iterator, within the memory limit."""
     found: list[Any] = []
     size = 0
     while part := list(islice(items, _PART)):
@@ -42,11 +42,11 @@ def _collected(items: Iterator[Any], memory: Memory) -> list[Any]:
 
 
 def _size(item: object) -> int:
-    """About the bytes that a row or a value takes, and its place in a list."""
+    """The approximate bytes of a row or value, including its slot in a list."""
     inside = item.values() if isinstance(item, Mapping) else item if isinstance(item, list | tuple) else ()
     return 8 + sys.getsizeof(item, 64) + sum(sys.getsizeof(value, 64) for value in inside)
 
 
 def is_spark_frame(data: object) -> bool:
-    """Whether facts were given as a DataFrame of Spark; PySpark need not be installed to see that they were not."""
+    """Whether facts are a Spark DataFrame; works without PySpark."""
     return type(data).__module__.startswith("pyspark.sql") and hasattr(data, "toArrow")

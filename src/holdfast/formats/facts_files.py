@@ -1,4 +1,4 @@
-"""Reading and writing a relation's facts; the format follows from the file's name."""
+"""Read and write a relation's facts; the file's name determines the format."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from holdfast.program.model import Relation
 from holdfast.values import Type
 from holdfast.values.dictionary import Codes, Dictionary
 
-_LINES = 20_000  # of JSON made at a time
-_TOGETHER = 1 << 20  # rows of a Parquet file's group
+_LINES = 20_000  # JSON lines written at a time
+_TOGETHER = 1 << 20  # rows per row group of a Parquet file
 _NONE: Final[Mapping[str, str]] = MappingProxyType({})
 
 
@@ -32,7 +32,7 @@ def read_relation(
     parameters: Mapping[str, str] = _NONE,
     contents: Contents | None = None,
 ) -> Codes:
-    """The facts in a file, as codes; the same fact may be there several times."""
+    """The facts in a file, as codes, possibly with duplicates."""
     check_parameters(relation, parameters)
     if kind_of(path) == ".parquet":
         return read_parquet(path, relation, dictionary)
@@ -51,8 +51,8 @@ def sniff_types(
 ) -> tuple[Type, ...]:
     """The types of a file's columns, from all its values: number if all are 64-bit integers, else float, else symbol.
 
-    `names` are those of the columns; without them the first row gives their number.  A file without facts gives no
-    types.  Only an unreadable file is an error here; errors inside it are found when it is read.
+    `names` are the names of the columns; without them the first row determines their number.  A file without facts
+    gives no types.  Only an unreadable file is an error here; errors in its contents are reported when it is read.
     """
     check_parameters(None, parameters)
     if kind_of(path) == ".parquet":
@@ -78,7 +78,7 @@ def write_relation(
     parameters: Mapping[str, str] = _NONE,
     replacing: Replacing = replacing,
 ) -> None:
-    """Write facts to a file, sorted; the file appears whole or not at all."""
+    """Write facts to a file, sorted and atomically."""
     layout = output_layout(path, relation, parameters)
     codes = in_order(relation, codes, dictionary)
     if layout.kind == ".parquet":

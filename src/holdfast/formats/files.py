@@ -1,4 +1,4 @@
-"""Bytes from files: gzip, and errors of the file system."""
+"""Read bytes from files: gzip, and file system errors."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ _PIECE = 1 << 20  # bytes read at a time
 
 
 def text_size(data: bytes) -> int:
-    """Bytes that the data takes as a Python string."""
+    """The bytes that the data takes as a Python string."""
     return len(data) if data.isascii() else 4 * len(data)
 
 
 @contextmanager
 def reading(path: Path, memory: Memory = UNLIMITED, *, compressed: bool = False) -> Iterator[bytes]:
-    """The content of a file, unpacked if it is gzip by its name or by `compressed`; it counts until the block ends.
+    """The contents of a file, unpacked if its name or `compressed` says gzip; they count as memory inside the block.
 
-    It is read piece by piece, so that a small file that unpacks to a large one is given up as soon as it is too large.
+    The file is read piece by piece, so that a small file that unpacks to a huge one is abandoned early.
     """
     what = reading_of(path)
     with ExitStack() as held:
@@ -39,7 +39,7 @@ def reading(path: Path, memory: Memory = UNLIMITED, *, compressed: bool = False)
 
 
 def reading_of(path: Path) -> str:
-    """What memory is needed for, as an error says it."""
+    """The purpose of the memory, for error messages."""
     return f"reading {path.as_posix()} would"
 
 
@@ -62,7 +62,7 @@ def _opened(path: Path, is_packed: bool) -> Iterator[BinaryIO]:
 
 
 def refuse_unreadable(path: Path, error: OSError) -> NoReturn:
-    """Raise the data error for a file that the system will not give."""
+    """Raise the data error for a file that cannot be opened."""
     match error:
         case FileNotFoundError():
             refuse("E0601", f"{path.as_posix()} does not exist")
@@ -74,7 +74,7 @@ def refuse_unreadable(path: Path, error: OSError) -> NoReturn:
 
 
 def as_text(path: Path, data: bytes) -> str:
-    """The data as text; refuses what is not UTF-8, with the line."""
+    """Decode the data; refuses anything but UTF-8, with the line."""
     try:
         return data.decode()
     except UnicodeDecodeError as error:

@@ -1,7 +1,7 @@
-"""JSON lines in bulk, through Arrow's reader: several times as quick as Python's, but it reads only what is plain.
+"""Read JSON lines in bulk through Arrow, several times as fast as Python's reader, but only plain ones.
 
-Plain is a file of objects with exactly the columns as keys, or of arrays of values of one type, one on each line
-from its first character on.  For everything else the result is None, and each line is then read separately.
+A plain file has objects with exactly the columns as keys, or arrays of values of one type, one per line and starting at
+its first character.  For anything else the result is None, and each line is then read separately.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ _ARROW = {
     Type.SYMBOL: pa.string(),
 }
 _ROW = "row"
-_EXACT = 2.0**53  # below this every integer is a float
-_BLOCK = 16 << 20  # bytes; a row may not be longer, and small blocks cost more than they save
+_EXACT = 2.0**53  # every smaller integer is exact as a float
+_BLOCK = 16 << 20  # bytes; a row cannot be longer, and small blocks cost more than they save
 
 
 def plain_columns(data: bytes, names: Sequence[str], types: Sequence[Type]) -> list[pa.ChunkedArray] | None:
-    """The columns of a plain file, without a missing value among them."""
+    """The columns of a plain file without missing values."""
     if not names or not set(types) <= _ARROW.keys():
         return None
     columns = None
@@ -41,16 +41,16 @@ def plain_columns(data: bytes, names: Sequence[str], types: Sequence[Type]) -> l
 
 
 def _may_be_rounded(column: pa.ChunkedArray) -> bool:
-    """Whether a float may have been written as an integer that no float is equal to, or as what is no JSON (NaN)."""
+    """Whether the text may have been an integer that no float equals, or NaN, which is not JSON."""
     return column.type == pa.float64() and not pc.all(pc.less(pc.abs(column), _EXACT)).as_py()
 
 
 def plain_types(data: bytes, names: Sequence[str]) -> tuple[Type, ...] | None:
-    """The types of a plain file's columns, where they are numbers and strings; objects have the names as keys."""
+    """The types of a plain file's columns if they are numbers and strings; the keys of objects must be the names."""
     if not names:
         return None
     if data.startswith(b"["):
-        # Arrow loses count of nulls in lists whose type it has to guess, so each type is tried
+        # Arrow miscounts nulls in lists whose type it infers, so try each type
         fits = (type for type in (Type.NUMBER, Type.SYMBOL) if _arrays(data, len(names), type) is not None)
         return next(((type,) * len(names) for type in fits), None)
     table = _read(data, None) if _is_plain(data, b"{") else None
@@ -61,7 +61,7 @@ def plain_types(data: bytes, names: Sequence[str]) -> tuple[Type, ...] | None:
 
 
 def _type(type: pa.DataType) -> Type | None:
-    """The type for Arrow's guess; None for a float, which may be an integer that is too large for Arrow."""
+    """The type for the one Arrow inferred; None for a float, which may be an integer too large for Arrow."""
     if type == pa.int64():
         return Type.NUMBER
     return Type.SYMBOL if pa.types.is_string(type) or pa.types.is_timestamp(type) else None
@@ -91,7 +91,7 @@ def _wrapped(data: bytes) -> bytes:
 
 
 def _flat(rows: pa.ChunkedArray, arity: int) -> pa.Array | None:
-    """The values of lists one after the other, if all lists have their length and no value is missing."""
+    """The concatenated values of lists, if all lists have the given length and no value is missing."""
     values = pa.chunked_array([chunk.flatten() for chunk in rows.chunks], rows.type.value_type)
     fits = pc.all(pc.equal(pc.list_value_length(rows), arity)).as_py()
     return values.combine_chunks() if fits and not rows.null_count and not values.null_count else None
@@ -107,7 +107,7 @@ def _read(data: bytes, schema: pa.Schema | None) -> pa.Table | None:
 
 
 def _is_plain(data: bytes, opening: bytes) -> bool:
-    """Whether every line begins with the bracket; then as many values as lines are one value on each."""
+    """Whether every line begins with the bracket; if there are as many values as lines, each line then has one."""
     return data.startswith(opening) and data.count(b"\n" + opening) + 1 == _lines(data)
 
 

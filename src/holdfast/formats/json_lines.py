@@ -1,6 +1,6 @@
-"""Facts as JSON lines: each line an array of values, or an object with the columns' names.
+"""Facts as JSON lines: each line is an array of values, or an object with column names as keys.
 
-Numbers and strings are themselves.  In a column of type `any` RDF terms are objects as in JSON-LD:
+Numbers and strings are written as such.  In a column of type `any` RDF terms are objects as in JSON-LD:
 `{"@id": "http://a/b"}`, `{"@id": "_:b"}`, `{"@value": "chat", "@language": "fr"}`, `{"@value": …, "@type": …}`.
 JSON has no infinities and no NaN: they are literals of type `xsd:double`, in a column of type `float` as well.
 """
@@ -30,26 +30,26 @@ _CHUNK = 20_000
 
 
 class NotFiniteError(ValueError):
-    """Text in JSON that is not a number, or a number too large for a float."""
+    """JSON text that is not a number, or a number too large for a float."""
 
     def __init__(self, message: str, number: str) -> None:
         super().__init__(message)
         self._number = number
 
     def column(self, line: str) -> int:
-        """Its place in the line, as far as known."""
+        """Its column in the line; 1 if unknown."""
         return line.find(self._number) + 1 if line.count(self._number) == 1 else 1
 
 
 class RepeatedKeyError(ValueError):
-    """An object that has a key twice, of which Python's reader would take the last."""
+    """An object has a key twice; Python's reader would silently keep the last value."""
 
     def __init__(self, key: str) -> None:
         super().__init__(f"the key {quote(key)} occurs twice in one object")
         self._written = json.dumps(key)
 
     def place(self, line: str) -> tuple[int, int]:
-        """The place in the line where it is repeated, and its length, as far as known."""
+        """The column and length of the repeated key; 1 and 1 if unknown."""
         again = line.find(self._written, line.find(self._written) + 1)
         return (again + 1, len(self._written)) if again > 0 else (1, 1)
 
@@ -61,7 +61,7 @@ class _LineError(ValueError):
 
 
 def read_json_lines(path: Path, data: bytes, relation: Relation, dictionary: Dictionary) -> Codes:
-    """The facts in the content of a file."""
+    """The facts in a file's contents."""
 
     data = data.removeprefix(BOM)
     with dictionary.memory.holding(reading_of(path), json_size(data)):
@@ -69,7 +69,7 @@ def read_json_lines(path: Path, data: bytes, relation: Relation, dictionary: Dic
 
 
 def json_size(data: bytes) -> int:
-    """Bytes that reading takes beside the data: its text, Arrow's copy and columns, or objects."""
+    """The bytes that reading takes besides the data: its text, Arrow's copy and columns, or Python objects."""
     return 2 * text_size(data) + len(data) + 24 * data.count(b",") + 200 * data.count(b"\n")
 
 
@@ -84,12 +84,12 @@ def _read_lines(path: Path, data: bytes, relation: Relation, dictionary: Diction
     try:
         parts = [_encode_facts(facts, relation, dictionary) for facts in _load_together(text)]
     except (ValueError, LookupError, RecursionError):
-        return _read_each(path, text, relation, dictionary)  # finds the lines, and reads what is only unusual
+        return _read_each(path, text, relation, dictionary)  # locates errors, and reads valid but unusual lines
     return np.concatenate(parts) if parts else np.empty((0, relation.arity), np.int64)
 
 
 def _load_together(text: str) -> Iterator[list[Any]]:
-    """Parse many lines at a time as one JSON array, which is much faster than one by one."""
+    """Parse many lines at a time as one JSON array, which is much faster than line by line."""
     lines = [line for line in text.split("\n") if line and not line.isspace()]
     for start in range(0, len(lines), _CHUNK):
         chunk = lines[start : start + _CHUNK]
@@ -102,7 +102,7 @@ def _load_together(text: str) -> Iterator[list[Any]]:
 
 
 def _encode_facts(facts: list[Any], relation: Relation, dictionary: Dictionary) -> Codes:
-    """The codes of facts that are all arrays or all objects; raises some error where they are not so."""
+    """The codes of facts that are all arrays or all objects; raises if they are mixed."""
     kinds = {fact.__class__ for fact in facts}
     if len(kinds) != 1 or set(map(len, facts)) != {relation.arity}:
         raise ValueError("rows of different kinds or lengths")
@@ -160,7 +160,7 @@ def _encode_line(line: str, relation: Relation, dictionary: Dictionary) -> Codes
 
 
 def _in_json(error: EncodingError) -> str:
-    """Why a value does not fit, with the value as JSON writes it: true and null, not True and None."""
+    """Why a value does not fit, quoting it in JSON: true and null, not True and None."""
     if not isinstance(error.value, bool | list | dict | None):
         return error.reason
     return error.reason.replace(repr(error.value), to_json(error.value), 1)
@@ -185,7 +185,7 @@ def _by_name(fact: dict[str, Any], relation: Relation) -> list[Any]:
 
 
 def load_json(text: str, pairs: Callable[[list[tuple[str, Any]]], Any] | None = None) -> Any:
-    """What JSON text holds; Python's own reader would take `NaN`, `Infinity` and `1e999` as well."""
+    """Parse JSON strictly; Python's own reader accepts `NaN`, `Infinity` and `1e999`."""
     return json.loads(text, object_pairs_hook=pairs, parse_constant=_refuse_constant, parse_float=_finite)
 
 
@@ -209,9 +209,9 @@ def _finite(text: str) -> float:
 
 
 def from_json(item: Any) -> Value:
-    """The value that decoded JSON stands for: an object is an RDF term.
+    """The value of decoded JSON: an object is an RDF term.
 
-    What is no value is left for the encoding to refuse.
+    Anything that is not a value is left for the encoder to refuse.
     """
     if item.__class__ is not dict:
         return cast("Value", item)
@@ -226,7 +226,7 @@ def from_json(item: Any) -> Value:
 
 
 def sniff_json_lines(path: Path, data: bytes, names: Sequence[str], memory: Memory = UNLIMITED) -> tuple[Type, ...]:
-    """The narrowest types that fit every value of each column; the columns of objects are matched by name."""
+    """The narrowest types that fit every value of each column; objects are matched by column name."""
 
     data = data.removeprefix(BOM)
     with memory.holding(reading_of(path), json_size(data)):
@@ -245,7 +245,7 @@ def _sniff_lines(path: Path, data: bytes, names: Sequence[str]) -> tuple[Type, .
             sniff_rows([list(map(from_json, _values(fact, names))) for fact in facts]) for facts in _load_together(text)
         ]
     except (ValueError, LookupError, RecursionError):
-        return ()  # malformed: reading it will say where
+        return ()  # malformed; the reader reports where
     if len(set(map(len, parts))) != 1:
         return ()
     return tuple(reduce(_wider, types) for types in zip(*parts, strict=True))
@@ -256,7 +256,7 @@ def _values(fact: Any, names: Sequence[str]) -> Sequence[Any]:
 
 
 def _wider(one: Type, other: Type) -> Type:
-    """The narrowest type that can hold the values of both."""
+    """The narrowest type for the values of both."""
     if one is other:
         return one
     return {
@@ -266,7 +266,7 @@ def _wider(one: Type, other: Type) -> Type:
 
 
 def sniff_rows(rows: Sequence[Sequence[object]]) -> tuple[Type, ...]:
-    """The narrowest type of each column of Python values; nothing for no rows or rows of different lengths."""
+    """The narrowest type of each column of Python values; empty if there are no rows or their lengths differ."""
     if not rows or len(set(map(len, rows))) != 1:
         return ()
     return tuple(sniff_values(column) for column in zip(*rows, strict=True))
@@ -291,7 +291,7 @@ def sniff_values(values: Sequence[object]) -> Type:
 
 
 def _needs_company(value: object) -> bool:
-    """Whether an integer fits beside floats, but into none."""
+    """Whether an integer is allowed beside floats although no float equals it."""
     return isinstance(value, int) and abs(value) < 2**63 and int(float(value)) != value
 
 
@@ -300,7 +300,7 @@ def _integers(values: Sequence[int]) -> Type:
 
 
 def json_lines(relation: Relation, parts: Iterable[list[Row]], headers: bool) -> Iterator[bytes]:
-    """The lines of facts, many at a time: arrays, or objects if there are to be headers."""
+    """The lines of facts, in batches: arrays, or objects if headers are requested."""
     names = [column.name for column in relation.columns]
     for chunk in parts:
         facts = (dict(zip(names, row, strict=True)) for row in chunk) if headers else chunk
@@ -308,15 +308,15 @@ def json_lines(relation: Relation, parts: Iterable[list[Row]], headers: bool) ->
 
 
 def to_json(data: object) -> str:
-    """Lists and dicts of values on one line; `from_json` undoes it for each value."""
+    """Lists and dicts of values on one line; `from_json` reverses it for each value."""
     try:
         return _ENCODER.encode(data)
-    except ValueError:  # a float that JSON has no number for
+    except ValueError:  # a float that JSON cannot represent
         return _ENCODER.encode(_writable(data))
 
 
 def _writable(data: object) -> object:
-    """The same data with literals for infinities and NaN."""
+    """The same data with literals in place of infinities and NaN."""
     match data:
         case float() if not math.isfinite(data):
             return as_json(data)

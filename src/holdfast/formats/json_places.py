@@ -1,4 +1,4 @@
-"""Where in a line of JSON something is, and what is wrong with it in our words."""
+"""Positions in a line of JSON, and readable messages for malformed lines."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _WORDS: Final = {
 
 
 def not_json(error: json.JSONDecodeError) -> str:
-    """The message for a bad line, reported at the error's column."""
+    """The message for a malformed line, placed at the error's column."""
     reason = next((words for theirs, words in _WORDS.items() if error.msg.startswith(theirs)), "it is malformed")
     return f"the line is not JSON: {reason}"
 
 
 def value_places(line: str) -> dict[int | str, tuple[int, int]]:
-    """The columns, from 1, and widths of the values of a line that is JSON, by their number or name."""
+    """The columns (from 1) and widths of the values in a valid line of JSON, by position or name."""
     found: dict[int | str, tuple[int, int]] = {}
     in_object = line.lstrip().startswith("{")
     end = line.index("{" if in_object else "[") + 1

@@ -17,6 +17,6 @@ def in_order(relation: Relation, codes: Codes, dictionary: Dictionary) -> Codes:
 
 
 def order_size(relation: Relation, rows: int) -> int:
-    """Bytes that rows and their order take: codes, a key for each column, sorted codes; for strings a sorted list."""
+    """The bytes that sorting takes: codes, a key per column, sorted codes; for strings also a sorted list."""
     in_dictionary = sum(column.type.in_dictionary for column in relation.columns)
     return rows * (24 + 24 * relation.arity + 80 * in_dictionary)

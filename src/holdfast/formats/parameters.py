@@ -1,4 +1,4 @@
-"""The parameters of `.input` and `.output` directives, and the layout of a file that they describe."""
+"""The parameters of `.input` and `.output` directives, and the file layout that they describe."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ RDF_FORMATS: Final[Mapping[str, str]] = {
     ".owl": "RDF_XML",
     ".xml": "RDF_XML",
 }
-"""What a file's name says about its RDF format, as pyoxigraph names it."""
+"""The RDF formats by file extension, as pyoxigraph names them."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ def kind_of(path: Path) -> str:
 
 
 def is_rdf(path: Path) -> bool:
-    """Whether a file is RDF by its name."""
+    """Whether a file's name is that of an RDF file."""
     return rdf_format_name(path) is not None
 
 
@@ -70,8 +70,8 @@ def rdf_format_name(path: Path) -> str | None:
 def input_layout(path: Path, relation: Relation | None, parameters: Mapping[str, str], head: bytes) -> Layout:
     """The layout of a file to read.
 
-    A `.csv` without a delimiter is comma-separated with quotes, unless its first line, in `head`, holds a tab:
-    then it is what Soufflé and `holdfast run` write.
+    A `.csv` without a delimiter is comma-separated with quotes, unless its first line, given in `head`, contains a tab:
+    Soufflé and `holdfast run` write such files.
     """
     kind = kind_of(path)
     commas = kind == ".csv" and "delimiter" not in parameters and b"\t" not in head.split(b"\n", 1)[0]
@@ -79,7 +79,7 @@ def input_layout(path: Path, relation: Relation | None, parameters: Mapping[str,
 
 
 def output_layout(path: Path, relation: Relation, parameters: Mapping[str, str]) -> Layout:
-    """The layout of a file to write; tab-separated, as Soufflé does it, also under the name `.csv`."""
+    """The layout of a file to write: tab-separated, as in Soufflé, even if the name ends in `.csv`."""
     return _layout(kind_of(path), relation, parameters, "\t", False)
 
 
@@ -100,7 +100,7 @@ def _layout(
 
 
 def check_parameters(relation: Relation | None, parameters: Mapping[str, str]) -> None:
-    """Refuse parameters that do not exist and devices other than files."""
+    """Refuse unknown parameters, and devices other than files."""
     span = _span(relation, parameters)
     for name in parameters:
         if name not in PARAMETERS:
@@ -121,7 +121,7 @@ def _for(relation: Relation | None) -> str:
 
 
 def _span(relation: Relation | None, parameters: Mapping[str, str]) -> Span | None:
-    """Where the program gives these parameters."""
+    """Where the program gives the parameters."""
     directives = relation.io if relation else ()
     return next((io.span for io in directives if io.parameters == parameters), None)
 

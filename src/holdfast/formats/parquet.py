@@ -1,8 +1,8 @@
 """Facts in Parquet files and Arrow tables.
 
-Columns are found by name if the relation declares them, and by position if nothing is declared or if the table's
-columns have only numbers for names, 0, 1 … or c1, c2 ….  A column of type `any` is written as text and marked so in the
-schema; unmarked strings are strings.
+Columns are matched by name if the relation declares them, and by position if it does not or if the table's columns are
+only numbered: 0, 1 … or c1, c2 ….  A column of type `any` is written as text and marked in the schema; unmarked strings
+are strings.
 """
 
 from __future__ import annotations
@@ -35,18 +35,18 @@ else:
     pa = lazily("pyarrow")
     pq = lazily("pyarrow.parquet")
 
-_ROWS = 1 << 16  # read at a time
-MARK = {"holdfast": "any"}  # of a column whose texts stand for values of any type
-_COUNT = "()"  # the one column in which a relation without columns is kept, so that its rows can be counted
+_ROWS = 1 << 16  # rows read at a time
+MARK = {"holdfast": "any"}  # marks a column whose texts denote values of any type
+_COUNT = "()"  # the only column of a relation without columns, so that its rows can be counted
 
 
 def read_parquet(path: Path, relation: Relation, dictionary: Dictionary) -> Codes:
-    """The facts in a Parquet file, read some rows at a time."""
+    """The facts in a Parquet file, read in batches."""
     what, parts, first = reading_of(path), [], 0
     with ExitStack() as held, _opened(path) as file:
         for table in _tables(file, what, dictionary.memory):
             parts.append(encode_table(table, relation, dictionary, path.as_posix(), file_span(path), first))
-            held.enter_context(dictionary.memory.holding(what, 2 * parts[-1].nbytes))  # they are put together, too
+            held.enter_context(dictionary.memory.holding(what, 2 * parts[-1].nbytes))  # concatenating copies them
             first += table.num_rows
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
@@ -58,7 +58,7 @@ def sniff_parquet(path: Path) -> tuple[Type, ...]:
 
 
 def _tables(file: pq.ParquetFile, what: str, memory: Memory) -> Iterator[pa.Table]:
-    """The rows, some at a time; at least one table, which may be empty."""
+    """The rows in batches; at least one table, which may be empty."""
     groups = [file.metadata.row_group(number).total_byte_size for number in range(file.num_row_groups)]
     if not file.metadata.num_rows:
         yield file.schema_arrow.empty_table()
@@ -70,7 +70,7 @@ def _tables(file: pq.ParquetFile, what: str, memory: Memory) -> Iterator[pa.Tabl
 
 @contextmanager
 def _opened(path: Path) -> Iterator[pq.ParquetFile]:
-    """A Parquet file whose strings come once each: many rows with one long string take little then."""
+    """Open a Parquet file with dictionary-encoded strings, so that rows sharing a long string take little memory."""
     try:
         with path.open("rb") as file:
             texts = [field.name for field in pq.read_schema(file) if is_text(field.type)]
@@ -82,7 +82,7 @@ def _opened(path: Path) -> Iterator[pq.ParquetFile]:
 
 
 def write_parquet(path: Path, schema: pa.Schema, parts: Iterable[pa.Table], replacing: Replacing = replacing) -> None:
-    """Write the parts of a table, all of them or no file."""
+    """Write the parts of a table, atomically."""
     with replacing(path) as temporary, pq.ParquetWriter(temporary, schema) as writer:
         for part in parts:
             writer.write_table(part)
@@ -101,7 +101,7 @@ def to_arrow(relation: Relation, codes: Codes, dictionary: Dictionary) -> pa.Tab
 
 
 def arrow_type(field: pa.Field) -> Type:
-    """The type that an Arrow column suggests."""
+    """The type for an Arrow column."""
     kind = field.type
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
@@ -117,7 +117,7 @@ def arrow_type(field: pa.Field) -> Type:
 def encode_table(
     table: pa.Table, relation: Relation, dictionary: Dictionary, origin: str, span: Span | None = None, first: int = 0
 ) -> Codes:
-    """The facts in an Arrow table; `origin` names it in errors; `first` rows precede it."""
+    """The facts in an Arrow table; `origin` names it in errors; `first` is the number of rows before it."""
     if not relation.columns:
         return np.empty((table.num_rows, 0), np.int64)
     codes = np.empty((table.num_rows, relation.arity), np.int64)
@@ -147,7 +147,7 @@ def _record(text: str, structure: Structure) -> Record:
 def column_places(
     names: list[str], relation: Relation, origin: str, span: Span | None, *, by_position: bool = True
 ) -> list[int]:
-    """For each column of the relation the place of the table's column."""
+    """The table's column for each column of the relation."""
     if by_position and not relation.declared and len(names) == relation.arity:
         return list(range(relation.arity))
     wanted = [column.name for column in relation.columns]
@@ -160,7 +160,7 @@ def column_places(
 
 
 def _nameless(count: int) -> tuple[list[str], list[str]]:
-    """Default names of columns: those of pandas, and ours."""
+    """Default column names: those of pandas, and ours."""
     return [str(place) for place in range(count)], [f"c{place}" for place in range(1, count + 1)]
 
 

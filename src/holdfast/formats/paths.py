@@ -1,7 +1,7 @@
 """Which file holds a relation's facts.
 
-The file of relation `edge` is `edge.facts`, `edge.tsv`, `edge.csv`, `edge.parquet` or `edge.jsonl`, each but
-Parquet also with `.gz`.  Names with characters that are unsafe in file names have two spellings:
+The file of relation `edge` is `edge.facts`, `edge.tsv`, `edge.csv`, `edge.parquet` or `edge.jsonl`, and all but
+Parquet may end in `.gz`.  Names with characters that are unsafe in file names have two spellings:
 percent-encoded, `ex%3Aknows.facts`, and with `_` for a colon, `ex_knows.facts`.
 """
 
@@ -21,20 +21,20 @@ from holdfast.program.model import Relation
 _OTHERS: Final = frozenset(
     {".arrow", ".db", ".feather", ".html", ".json", ".jsonld", ".ndjson", ".ods", ".sqlite", ".xlsx", ".yaml", ".yml"}
 )
-"""Names of formats that facts are not written in; any other name is one of separated values."""
+"""Extensions of formats that facts cannot be written in; any other extension means separated values."""
 
 _LONGEST: Final = 200
 
 
 def file_stem(relation: Relation) -> str:
-    """The name under which a relation's facts are written, without the suffix; file names have some 255 characters."""
+    """The file name for a relation's facts, without the extension; kept below the usual limit of 255 characters."""
     stem = quote(relation.display, safe=" ()+,=@!~$&';[]{}", errors="surrogatepass")
     digest = hashlib.sha256(relation.display.encode("utf-8", "surrogatepass")).hexdigest()[:16]
     return stem if len(stem) <= _LONGEST else f"{stem[: _LONGEST - 20]}~{digest}"
 
 
 def find_facts(folder: Path, relation: Relation) -> Path | None:
-    """The file in the folder with the facts of a relation, or None; two are an error."""
+    """The file in the folder with a relation's facts, or None; raises if there are two."""
     found = [path for path in _candidates(folder, relation) if len(path.name) < _LONGEST + 20 and path.exists()]
     if len(found) > 1:
         refuse(
@@ -62,7 +62,7 @@ def _candidates(folder: Path, relation: Relation) -> Iterator[Path]:
 
 
 def unread_facts(folder: Path, relation: Relation) -> Path | None:
-    """A file with the name of a relation without facts, but not the ending of a facts file."""
+    """A file named after a relation without facts, but without the extension of a facts file."""
     beginnings = tuple(f"{stem}.".casefold() for stem in (relation.display, file_stem(relation)))
     if find_facts(folder, relation) is not None:
         return None
@@ -79,7 +79,7 @@ def input_path(folder: Path, relation: Relation, parameters: Mapping[str, str]) 
 
 
 def output_path(folder: Path, relation: Relation, parameters: Mapping[str, str]) -> Path:
-    """The file that an `.output` directive writes: `<relation>.csv` if it names none."""
+    """The file that an `.output` directive writes; by default `<relation>.csv`."""
     check_parameters(relation, parameters)
     packed = ".gz" if parameters.get("compress") == "true" else ""
     name = parameters.get("filename", f"{file_stem(relation)}.csv{packed}")
@@ -95,7 +95,7 @@ def output_path(folder: Path, relation: Relation, parameters: Mapping[str, str])
 
 
 def refuse_shared_file(files: Iterable[tuple[Path, Relation]], done: str) -> None:
-    """Refuse a file for two relations; `done` says what would be done with both: "written to"."""
+    """Refuse one file for two relations; `done` is the verb for messages, such as "written to"."""
     found: dict[str, tuple[Path, Relation]] = {}
     for path, relation in files:
         other, first = found.setdefault(path.as_posix().casefold(), (path, relation))
@@ -109,7 +109,7 @@ def refuse_shared_file(files: Iterable[tuple[Path, Relation]], done: str) -> Non
 
 
 def _is_same(path: Path, other: Path) -> bool:
-    """Whether two names that differ in case are one file: for a file that does not exist, its folder decides."""
+    """Whether two names that differ only in case are one file; if it does not exist, the folder decides."""
     try:
         return path.samefile(other)
     except OSError:
@@ -118,7 +118,7 @@ def _is_same(path: Path, other: Path) -> bool:
 
 
 def inside(folder: Path, name: str, span: Span | None = None) -> Path:
-    """`folder / name`, refused if it leads out of the folder by `..`, by being absolute or through a link."""
+    """`folder / name`, refused if it leaves the folder through `..`, an absolute path or a link."""
     path = folder / name
     if not name or "\0" in name or Path(name).is_absolute() or not path.resolve().is_relative_to(folder.resolve()):
         refuse(
@@ -131,7 +131,7 @@ def inside(folder: Path, name: str, span: Span | None = None) -> Path:
 
 
 def is_there(path: Path) -> bool:
-    """Whether there is such a file or folder; a name that the system refuses, as too long, is not there."""
+    """Whether a file or folder exists; a name that the system refuses, such as one too long, does not."""
     try:
         return path.exists()
     except OSError:
@@ -139,7 +139,7 @@ def is_there(path: Path) -> bool:
 
 
 def refuse_overwriting(path: Path, read: Iterable[Path], span: Span | None = None) -> None:
-    """Refuse to write to a file that something was read from, by whatever name or link."""
+    """Refuse to overwrite a file that was read, under any name or link."""
     if is_there(path) and any(is_there(other) and path.samefile(other) for other in read):
         refuse(
             "E0625",

@@ -1,4 +1,4 @@
-"""Places in data files, and the collection of what is wrong in one of them."""
+"""Places in data files, and a collector of the errors in one file."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from typing import NoReturn
 from holdfast.errors import DataError, Diagnostic, SourceText, Span
 from holdfast.quick_dataclass import dataclass
 
-SHOWN = 5  # problems reported one by one; the others are counted
+SHOWN = 5  # problems reported individually; the others are counted
 _LONGEST_EXCERPT = 160
 
 
 @dataclass(frozen=True)
 class FileLine(SourceText):
-    """A source of which only one line is held: data files are too large to carry in an error."""
+    """A source that holds only one line: data files are too large to carry in an error."""
 
     number: int = 1
 
     def line(self, number: int) -> str:
-        """The line's text, or nothing for any other line and for lines too long to show."""
+        """The text of the line; empty for any other line and for a line too long to show."""
         return self.text if number == self.number and len(self.text) <= _LONGEST_EXCERPT else ""
 
 
 def file_span(path: Path | str, line: int = 1, column: int = 1, width: int = 1, text: str = "") -> Span:
-    """A place in a data file; `text` is the line, if it is to be shown."""
+    """A place in a data file; `text` is the line to show, if any."""
     name = path.as_posix() if isinstance(path, Path) else path
     return Span(FileLine(name, text, line), line, column, line, column + max(1, width))
 
@@ -39,7 +39,7 @@ def refuse(
 
 
 def other_columns(names: Collection[str], wanted: Collection[str]) -> str:
-    """What is wrong with some columns: which are lacking, and which are too many."""
+    """What is wrong with the columns: the missing ones and the surplus ones."""
     missing, extra = [name for name in wanted if name not in names], [name for name in names if name not in wanted]
     parts = [f"lacks column{'s' if missing[1:] else ''} {', '.join(missing)}"] if missing else []
     parts += [f"has the extra column{'s' if extra[1:] else ''} {', '.join(extra)}"] if extra else []
@@ -48,7 +48,7 @@ def other_columns(names: Collection[str], wanted: Collection[str]) -> str:
 
 @dataclass
 class Problems:
-    """What is wrong in one file: the first few in full, the others counted."""
+    """The errors in one file: the first few in full, the others counted."""
 
     path: Path
     shown: list[Diagnostic] = field(default_factory=list)
@@ -65,13 +65,13 @@ class Problems:
         *,
         help: str | None = None,
     ) -> None:
-        """Collect a problem at a place of the file."""
+        """Collect an error at a place in the file."""
         self.count += 1
         if len(self.shown) < SHOWN:
             self.shown.append(Diagnostic(code, message, file_span(self.path, line, column, width, text), help=help))
 
     def raise_any(self) -> None:
-        """Raise what was collected, if anything was."""
+        """Raise the collected errors, if any."""
         if not self.shown:
             return
         more = self.count - len(self.shown)

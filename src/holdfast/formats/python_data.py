@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 else:
     pa = lazily("pyarrow")
 
-_PART = 4096  # rows between two looks at the limit on memory
+_PART = 4096  # rows between two checks of the memory limit
 _PLAIN = frozenset({list, tuple})
 _SHAPES = "a list of tuples, a list of dicts, a dict of columns, a pandas or Spark DataFrame or an Arrow table"
 _ROWS = "write a list of rows, even for one: [(1, 2)]"
@@ -35,13 +35,13 @@ _FILES = f'{_ROWS}; facts in files are read from a folder or RDF files: facts="f
 
 
 def encode_facts(data: FactData, relation: Relation, dictionary: Dictionary) -> Codes:
-    """The facts that a Python user gave for a relation, as codes.
+    """The facts given for a relation, as codes.
 
-    Dicts are matched by the columns' names; frames and tables by those that the program declares.  Position decides
-    only where it declares none, or where the frame's columns have no names.
+    Dicts are matched by column names; frames and tables by the names that the program declares.  Columns are matched by
+    position only if the program declares none, or if the frame's columns have no names.
     """
     origin = f"facts for relation {relation.display}"
-    if data.__class__ is list and _PLAIN.issuperset(map(type, data)):  # as nearly all updates have them
+    if data.__class__ is list and _PLAIN.issuperset(map(type, data)):  # the form of nearly all updates
         return _encode_rows(data, relation, dictionary, origin)
     table = _as_table(data, relation, origin)
     if table is not None and table.num_columns:
@@ -55,12 +55,12 @@ def encode_facts(data: FactData, relation: Relation, dictionary: Dictionary) -> 
 
 
 def encode_several(parts: Sequence[FactData], relation: Relation, dictionary: Dictionary) -> list[Codes]:
-    """Like `encode_facts`, for several parts; plain rows of all of them in one go."""
+    """Like `encode_facts`, for several parts; plain rows are encoded together."""
     if len(parts) > 1 and all(part.__class__ is list and _PLAIN.issuperset(map(type, part)) for part in parts):
         try:
             codes = dictionary.encode_rows([row for part in parts for row in part], relation.kinds)
         except EncodingError:
-            pass  # row by row, to find the place of the error
+            pass  # encode row by row to locate the error
         else:
             ends = list(accumulate(map(len, parts)))
             return [codes[begin:end] for begin, end in zip([0, *ends], ends, strict=False)]
@@ -68,13 +68,13 @@ def encode_several(parts: Sequence[FactData], relation: Relation, dictionary: Di
 
 
 def sniff_python(data: FactData, names: Sequence[str] | None = None) -> tuple[Type, ...]:
-    """The types of facts given from Python; nothing if there are no facts or if they differ in length."""
+    """The types of facts given from Python; empty if there are none or their lengths differ."""
     if is_spark_frame(data):
         return _spark_types(data, names)
     try:
         table = _as_table(data)
     except DataError:
-        return ()  # encoding it will say what is wrong
+        return ()  # the encoder reports the error
     if table is not None:
         types = tuple(map(arrow_type, table.schema)) if table.num_rows else ()
     elif isinstance(data, Mapping):
@@ -93,15 +93,15 @@ def _spark_types(frame: Any, names: Sequence[str] | None) -> tuple[Type, ...]:
 
 
 def _ordered(row: object, names: Sequence[str]) -> Sequence[Value] | None:
-    """A row as a sequence; a dict with the columns' names in their order."""
+    """A row as a sequence; a dict's values in column order."""
     if isinstance(row, Mapping) and set(row) == set(names):
         return [row[name] for name in names]
     return _sequence(row)
 
 
 def _as_table(data: FactData, relation: Relation | None = None, origin: str = "") -> pa.Table | None:
-    """Tables, record batches and frames as an Arrow table, None for anything else."""
-    if "pyarrow" in sys.modules:  # otherwise no table exists; a test would import it
+    """Convert tables, record batches and frames to an Arrow table; None for anything else."""
+    if "pyarrow" in sys.modules:  # if it was never imported, `data` cannot be a table
         match data:
             case pa.Table():
                 return data
@@ -119,7 +119,7 @@ def _as_table(data: FactData, relation: Relation | None = None, origin: str = ""
     try:
         return _from_frame(data)
     except DataError:
-        if relation is not None and hasattr(data, "columns"):  # a column too many need not fit
+        if relation is not None and hasattr(data, "columns"):  # report a surplus column before its values
             column_places(list(map(str, data.columns)), relation, origin, None)
         raise
 
@@ -190,7 +190,7 @@ def _iterate(data: FactData) -> Iterable[Any]:
 
 
 def _sequence(row: object) -> Sequence[Value] | None:
-    """A row as a sequence; a string is one value, never a row of letters."""
+    """A row as a sequence; a string is a single value, never a row of letters."""
     if isinstance(row, np.ndarray):
         return cast("list[Value]", row.tolist())
     if isinstance(row, Mapping):

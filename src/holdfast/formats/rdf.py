@@ -1,13 +1,13 @@
 """Facts from RDF: a property is a binary relation, a class a unary one.
 
 `ex:a ex:knows ex:b` is the fact `ex:knows(ex:a, ex:b)`, and `ex:a rdf:type ex:Person` is `ex:Person(ex:a)` (and
-`rdf:type(ex:a, ex:Person)`, for rules that ask for it).  Rules that need the property as a variable read
-`triple(s, p, o)`.  Named graphs are merged: N-Quads and TriG give the same facts as their triples without the
-graphs' names.  Blank nodes get labels from the content of the file and their order in it, so that those of
-different files differ and those of the same file do not from one run to the next.
+`rdf:type(ex:a, ex:Person)`, for rules that use it).  Rules that need the property as a variable read
+`triple(s, p, o)`.  Named graphs are merged: N-Quads and TriG give the same facts as their triples without graph names.
+Blank nodes get labels from the file's contents and their order in it: they differ between files, and stay the same
+from run to run.
 
-pyoxigraph parses; pyarrow splits the triples, passed as N-Triples text, because touching
-each term from Python would take longer than parsing it.
+pyoxigraph parses the file.  pyarrow splits the triples, passed as N-Triples text, because touching each term from
+Python would take longer than parsing it.
 """
 
 from __future__ import annotations
@@ -43,33 +43,33 @@ RDF_TYPE: Final = "<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>"
 Triples: TypeAlias = tuple[pa.Array, pa.Array, pa.Array]
 """Subjects, properties and objects as dictionary-encoded texts."""
 _TEXT = pa.dictionary(pa.int32(), pa.string())
-_PIECE = 20_000  # statements written at a time
+_PIECE = 20_000  # statements serialized at a time
 _GRAPH = r" (?:<[^<>\" ]*>|_:[^ \"<>]+)$"
 
 
 @dataclass(frozen=True)
 class RdfFacts:
-    """The facts of a file: by property, by class (both under `<iri>`), and as triples if requested."""
+    """The facts in a file: by property, by class (both under `<iri>`), and as triples if requested."""
 
     properties: Mapping[str, Codes] = field(default_factory=dict)
     classes: Mapping[str, Codes] = field(default_factory=dict)
     triples: Codes | None = None
 
     def facts_of(self, name: str, arity: int) -> Codes | None:
-        """The facts of relation `<iri>` or `triple`, None if the file has none."""
+        """The facts of relation `<iri>` or `triple`; None if the file has none."""
         if name == "triple" and arity == 3:
             return self.triples
         return {1: self.classes, 2: self.properties}.get(arity, {}).get(name)
 
 
 def rdf_format(path: Path) -> ox.RdfFormat | None:
-    """The RDF format that a file's name implies, None for other files."""
+    """The RDF format that a file's name implies; None for other files."""
     name = rdf_format_name(path)
     return None if name is None else getattr(ox.RdfFormat, name)
 
 
 def read_rdf(path: Path, relations: Mapping[str, Relation], dictionary: Dictionary) -> dict[str, Codes]:
-    """The facts of an RDF file for the relations of a program, as codes of these relations' types."""
+    """The facts in an RDF file for the relations of a program, as codes of their types."""
     triple = relations.get("triple")
     want_triples = triple is not None and triple.arity == 3
     facts = rdf_facts(path, dictionary, want_triples=want_triples, predicates=relations)
@@ -89,10 +89,10 @@ def rdf_facts(
     predicates: Collection[str] | None = None,
     base: str | None = None,
 ) -> RdfFacts:
-    """The facts of an RDF file, all columns of type `any`.
+    """The facts in an RDF file, with all columns of type `any`.
 
-    `predicates` names the relations wanted, `<iri>` each; None means all.  Relative IRIs are relative to `base`,
-    which is `file:///` and the file's name if not given: the same on every machine.
+    `predicates` lists the relations wanted, each as `<iri>`; None means all.  Relative IRIs are resolved against
+    `base`, by default `file:///` and the file's name, which is the same on every machine.
     """
     format = rdf_format(path)
     if format is None:
@@ -116,12 +116,12 @@ def rdf_facts(
 
 
 def _statements(path: Path, data: bytes, format: ox.RdfFormat, base: str, held: ExitStack, memory: Memory) -> bytes:
-    """The statements of a file as N-Quads, one a line, without escapes that are not needed."""
+    """The statements of a file as N-Quads, one per line, without unnecessary escapes."""
     content, what = io.BytesIO(), reading_of(path)
     try:
         quads = ox.parse(data, format=format, base_iri=base)
         while piece := ox.serialize(islice(quads, _PIECE), format=ox.RdfFormat.N_QUADS):
-            held.enter_context(memory.holding(what, 5 * len(piece)))  # as text, as Arrow's lines, split, and encoded
+            held.enter_context(memory.holding(what, 5 * len(piece)))  # text, Arrow's lines, split, and encoded
             content.write(piece)
         return content.getvalue()
     except MemoryError as error:
@@ -133,7 +133,7 @@ def _statements(path: Path, data: bytes, format: ox.RdfFormat, base: str, held: 
 
 
 def _refuse_syntax(path: Path, data: bytes, error: SyntaxError) -> NoReturn:
-    as_text(path, data)  # in our words, if that is what is wrong
+    as_text(path, data)  # if the encoding is wrong, reports that instead
     message = re.sub(r"^Parser error at line .*?: |^Parser error: ", "", error.msg)
     message = message[:1].lower() + message[1:]
     if error.lineno is None:
@@ -193,11 +193,11 @@ def _encoded(column: pa.Array) -> pa.Array:
     return pc.dictionary_encode(column.cast(pa.string()))
 
 
-# --- sorting into relations --------------------------------------------------------------------------
+# --- grouping by relation ----------------------------------------------------------------------------
 
 
 def _sort(triples: Triples, terms: TermReader, want_triples: bool, predicates: Collection[str] | None) -> RdfFacts:
-    """Group the triples by property, those of rdf:type by class as well; unused terms are not read."""
+    """Group the triples by property, and those of rdf:type also by class; unused terms are not decoded."""
     if predicates is not None and not want_triples:
         triples = _wanted(triples, predicates)
     pairs = np.stack([terms.encode(triples[0]), terms.encode(triples[2])], axis=1)
@@ -225,13 +225,13 @@ def _wanted(triples: Triples, predicates: Collection[str]) -> Triples:
 
 
 def _among(column: pa.Array, texts: Collection[str]) -> npt.NDArray[np.bool_]:
-    """Where a dictionary-encoded column has one of the texts."""
+    """Which entries of a dictionary-encoded column are among the texts."""
     among = pc.is_in(column.dictionary, pa.array(list(texts), pa.string())).to_numpy(zero_copy_only=False)
     return cast("npt.NDArray[np.bool_]", among[column.indices.to_numpy(zero_copy_only=False)])
 
 
 def _groups(column: pa.Array) -> Iterator[tuple[str, Codes]]:
-    """Each distinct text of a dictionary-encoded column, with the rows that have it."""
+    """Each distinct text of a dictionary-encoded column, with its rows."""
     indices = column.indices.to_numpy(zero_copy_only=False)
     if not len(indices):
         return

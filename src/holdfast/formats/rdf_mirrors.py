@@ -1,4 +1,7 @@
-"""Facts given for one relation of RDF statements and not for another that has the same ones (see program.rdf_views)."""
+"""Refuse facts that are given for one relation of RDF statements but not for another with the same statements.
+
+See program.rdf_views.
+"""
 
 from __future__ import annotations
 
@@ -23,9 +26,9 @@ def refuse_unmirrored(
     *,
     what: str = "the facts given for",
 ) -> None:
-    """Refuse facts of one relation whose statements another one of the program has too and is not given.
+    """Refuse facts of one relation if another one shares their statements but is not given them.
 
-    `frames` are relations whose facts are not in this process: that both have some is all that can be asked of them.
+    `frames` are relations whose facts are outside this process: for them, only whether both are given is checked.
     """
     if not any(name in relations for name in (TRIPLE, f"<{RDF_TYPE}>")):
         return
@@ -37,7 +40,7 @@ def refuse_unmirrored(
         wanted = _translated(given[one.name], one, other, dictionary)
         rows = given.get(other.name, _NONE)
         if one.types[:1] + other.types[:1] != (Type.ANY, Type.ANY) or {*one.types, *other.types} != {Type.ANY}:
-            missing = wanted if not len(rows) else _NONE  # the codes of other types are others
+            missing = wanted if not len(rows) else _NONE  # codes of different types are not comparable
         else:
             there = set(map(tuple, rows.tolist()))
             missing = np.array([row for row in wanted.tolist() if tuple(row) not in there], np.int64)
@@ -47,7 +50,7 @@ def refuse_unmirrored(
 
 
 def _sharing(relations: Mapping[str, Relation], given: Collection[str]) -> Iterator[tuple[Relation, Relation]]:
-    """A relation that is given, and another one of the program that has some of its statements."""
+    """Pairs of a given relation and another one of the program that shares some of its statements."""
     views = [relation for relation in relations.values() if is_view(relation) and not relation.auxiliary]
     for one in (view for view in views if view.name in given):
         for other in views:
@@ -57,13 +60,13 @@ def _sharing(relations: Mapping[str, Relation], given: Collection[str]) -> Itera
 
 
 def _translated(rows: Codes, one: Relation, other: Relation, dictionary: Dictionary) -> Codes:
-    """The rows of the other relation that have the statements of these."""
+    """The rows of the other relation for the same statements."""
     kind = dictionary.id_of(Iri(RDF_TYPE))
     subjects, properties, objects = _statements(rows, one, dictionary)
     if other.name == TRIPLE:
         return np.stack([subjects, properties, objects], axis=1)
     name = dictionary.id_of(Iri(other.name[1:-1]))
-    if one.name == TRIPLE and one.types[1] is not Type.ANY:  # the property of a text is unknown here
+    if one.name == TRIPLE and one.types[1] is not Type.ANY:  # a text does not determine the property
         chosen = np.ones(len(rows), np.bool_)
     elif other.arity == 1:
         chosen = (properties == kind) & (objects == name)

@@ -1,4 +1,4 @@
-"""RDF terms: from their N-Triples text to values, and from values to pyoxigraph's terms."""
+"""Convert RDF terms from N-Triples text to values, and values to pyoxigraph's terms."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ _ESCAPED = {"t": "\t", "b": "\b", "n": "\n", "r": "\r", "f": "\f", '"': '"', "'"
 
 
 class TermError(ValueError):
-    """A value that RDF has no place for, or a term that we have none for."""
+    """A value that RDF cannot represent, or a term that we cannot."""
 
 
 class TermReader:
-    """Reads the terms of one file into a dictionary; blank nodes get labels of their own, in order of coming."""
+    """Reads the terms of one file into a dictionary; blank nodes get their own labels, in order of appearance."""
 
     def __init__(self, path: Path, dictionary: Dictionary, scope: str) -> None:
         self._path = path
@@ -47,7 +47,7 @@ class TermReader:
         return cast("Codes", codes[indices])
 
     def _encode_distinct(self, texts: pa.Array) -> Codes:
-        """The bulk of terms, IRIs and strings without escapes, together; the others one by one."""
+        """Encode IRIs and strings without escapes, the bulk of all terms, together, and the others one by one."""
         plain = pc.invert(pc.match_substring(texts, "\\"))
         iris = pc.and_(plain, pc.match_substring_regex(texts, "^<[^<]"))
         strings = pc.and_(plain, pc.match_substring_regex(texts, '^".*"$'))
@@ -74,7 +74,7 @@ def _places(mask: pa.Array) -> npt.NDArray[np.bool_]:
 
 
 def _inner(texts: pa.Array) -> list[str]:
-    """Texts without their first and last character."""
+    """Strip the first and last character of each text."""
     return cast("list[str]", pc.utf8_slice_codeunits(texts, 1, -1).to_numpy(zero_copy_only=False).tolist())
 
 
@@ -101,7 +101,7 @@ def _escaped(found: re.Match[str]) -> str:
 
 
 def to_term(value: Value) -> RdfTerm:
-    """The RDF term of a value, the same that would be read as this value."""
+    """The RDF term of a value; reading it gives the value back."""
     try:
         match value:
             case str():

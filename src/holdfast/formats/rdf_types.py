@@ -1,4 +1,4 @@
-"""RDF literals in columns that a program has declared as numbers, floats or symbols."""
+"""Convert RDF literals to the declared column types: numbers, floats, symbols."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _FLOATS = frozenset(XSD + name for name in ("double", "float", "decimal")) | _IN
 
 
 def fit_columns(path: Path, codes: Codes, relation: Relation, dictionary: Dictionary) -> Codes:
-    """Facts in columns of type `any`, converted to the types of the relation."""
+    """Convert facts in columns of type `any` to the types of the relation."""
     fitted = codes.copy()
     for number, column in enumerate(relation.columns):
         if column.type is not Type.ANY:
@@ -63,7 +63,7 @@ def _fit(codes: Codes, type: Type, dictionary: Dictionary) -> Codes:
 
 
 def _convert(value: Value, type: Type) -> Value:
-    """The value as one of the column's type, left as it is where it has no such reading."""
+    """The value converted to the column's type; unchanged if that is impossible."""
     match value, type:
         case Literal(lexical, datatype, None), Type.NUMBER | Type.UNSIGNED if datatype in _INTEGERS:
             return parse_integer(lexical, type)
@@ -96,7 +96,7 @@ def _refuse(path: Path, row: Row, column: Column, relation: Relation) -> NoRetur
 
 
 def _find_line(path: Path, row: Row) -> Span | None:
-    """The line with the terms of a row, in formats that have one statement a line."""
+    """The line with the terms of a row, in formats with one statement per line."""
     if not path.name.removesuffix(".gz").endswith((".nt", ".nq")):
         return None
     wanted = [

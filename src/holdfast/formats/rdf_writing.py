@@ -1,4 +1,4 @@
-"""Facts as RDF: the way of `holdfast.formats.rdf` backwards."""
+"""Write facts as RDF, the inverse of `holdfast.formats.rdf`."""
 
 from __future__ import annotations
 
@@ -31,9 +31,10 @@ def write_rdf(
     prefixes: Mapping[str, str] = _NO_PREFIXES,
     replacing: Replacing = replacing,
 ) -> None:
-    """Write facts as RDF, in the format that the name implies; the file appears whole or not at all.
+    """Write facts as RDF, atomically, in the format that the name implies.
 
-    Unary relations are classes, binary ones properties, `triple` is triples; no other can be written.
+    Unary relations are classes, binary ones are properties, and `triple` holds triples; no other relation can be
+    written.
     """
     format = rdf_format(path)
     if format is None:
@@ -59,7 +60,7 @@ def _triples(relation: Relation, codes: Codes, dictionary: Dictionary) -> Iterat
 
 
 def _maker(relation: Relation) -> Callable[[Row], ox.Triple]:
-    """What makes a triple of a row of this relation."""
+    """A function that converts a row of this relation to a triple."""
     if relation.name == "triple" and relation.arity == 3:
         return lambda row: ox.Triple(_subject(row[0]), _property(row[1]), to_term(row[2]))
     if relation.arity not in (1, 2) or not relation.name.startswith("<"):

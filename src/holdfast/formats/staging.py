@@ -1,4 +1,4 @@
-"""Writing files so that nothing is ever half written: each file whole, and all files of a run or none."""
+"""Write files atomically: each file on its own, or all files of a run together."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from holdfast.formats.places import refuse
 
 
 class Staged:
-    """Files of one run, each written beside where it belongs; `commit` puts all of them in their places, or none."""
+    """The files of one run, each staged beside its target; `commit` moves all of them into place, or none."""
 
     def __init__(self) -> None:
-        self._files: list[tuple[Path, Path]] = []  # as written, and where it belongs
+        self._files: list[tuple[Path, Path]] = []  # the staged file and its target
         self._folders: list[Path] = []
 
     def folder(self, path: Path) -> None:
-        """Make a folder, which is removed if the run fails."""
+        """Create a folder, which is removed if the run fails."""
         missing = [folder for folder in (path, *path.parents) if not folder.exists()]
         for folder in reversed(missing):
             with _writing(folder):
@@ -32,7 +32,7 @@ class Staged:
 
     @contextmanager
     def replacing(self, path: Path) -> Iterator[Path]:
-        """A temporary file that will take the place of `path`."""
+        """A temporary file that will replace `path`."""
         if any(path.resolve() == other.resolve() for _, other in self._files):
             refuse("E0624", f"two outputs of the run go to {path.as_posix()}", help="give each its own file")
         temporary = _beside(path, "tmp")
@@ -41,7 +41,7 @@ class Staged:
             yield temporary
 
     def commit(self) -> None:
-        """All files take their places; if one cannot, those before it get their old content back."""
+        """Move all files into place; if one fails, restore those already replaced."""
         undo: list[Callable[[], None]] = []
         kept: list[Path] = []
         try:
@@ -59,7 +59,7 @@ class Staged:
         self._files, self._folders = [], []
 
     def discard(self) -> None:
-        """Remove what was not committed."""
+        """Remove everything that was not committed."""
         _remove(temporary for temporary, _ in self._files)
         for folder in reversed(self._folders):
             with suppress(OSError):
@@ -68,7 +68,7 @@ class Staged:
 
 @contextmanager
 def all_or_none() -> Iterator[Staged]:
-    """Files that appear together when the block ends well, and not at all otherwise."""
+    """Files that appear together if the block succeeds, and not at all otherwise."""
     staged = Staged()
     try:
         yield staged
@@ -79,7 +79,7 @@ def all_or_none() -> Iterator[Staged]:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """A temporary file beside `path` that takes its place when the block ends well, and vanishes otherwise."""
+    """A temporary file beside `path` that replaces it if the block succeeds, and is removed otherwise."""
     with all_or_none() as staged, staged.replacing(path) as temporary:
         yield temporary
 
@@ -92,14 +92,14 @@ def _beside(path: Path, ending: str) -> Path:
 
 
 def _keep_old(path: Path, kept: list[Path]) -> Callable[[], None]:
-    """Keep the file that is to be replaced; answers with what puts it back."""
+    """Keep a copy of the file to be replaced; returns a function that restores it."""
     if not path.exists():
         return lambda: path.unlink(missing_ok=True)
     old = _beside(path, "old")
     kept.append(old)
     try:
         os.link(path, old)
-    except OSError:  # a file system without links
+    except OSError:  # the file system has no links
         shutil.copy2(path, old)
     return partial(os.replace, old, path)
 
@@ -120,10 +120,10 @@ def _writing(path: Path) -> Iterator[None]:
 
 @contextmanager
 def writing(path: Path, *, compressed: bool = False, replacing: Replacing = replacing) -> Iterator[IO[bytes]]:
-    """An open file, gzip if its name or `compressed` says so, that appears whole or not at all."""
+    """An open file, gzip if its name or `compressed` says so, that is written atomically."""
     with replacing(path) as temporary, temporary.open("xb") as file:
         if compressed or path.suffix == ".gz":
-            # no name and no time inside, so that equal facts give equal files
+            # without name and time, so that equal facts give equal files
             with gzip.GzipFile(filename="", mode="wb", fileobj=file, compresslevel=6, mtime=0) as packed:
                 yield cast("IO[bytes]", packed)
         else:
@@ -133,6 +133,6 @@ def writing(path: Path, *, compressed: bool = False, replacing: Replacing = repl
 def write_bytes(
     path: Path, parts: Iterable[bytes | memoryview], *, compressed: bool = False, replacing: Replacing = replacing
 ) -> None:
-    """Write a file whole or not at all."""
+    """Write a file atomically."""
     with writing(path, compressed=compressed, replacing=replacing) as file:
         file.writelines(parts)

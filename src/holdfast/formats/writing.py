@@ -1,7 +1,7 @@
-"""Facts as lines of separated values: sorted, and such that reading them gives the same facts.
+"""Write facts as separated values, sorted, so that reading them gives the same facts.
 
-Strings that the lines cannot hold (with the delimiter or a line end in them) are refused rather than written
-so that they read back as something else; `escape=true` and `rfc4180=true` can write them.
+A string that would read back differently, because it contains the delimiter or a line end, is refused; `escape=true`
+and `rfc4180=true` can write it.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from holdfast.values import quote
 from holdfast.values.dictionary import Codes, Dictionary
 
 _CHUNK = 500_000
-_TEXT = 1 << 22  # characters of the rows that are written at a time
-_COPIES = 7  # of a text at once while it is written, most of them Arrow's; measured
+_TEXT = 1 << 22  # characters of rows written at a time
+_COPIES = 7  # of a text while it is written, mostly Arrow's; measured
 _OF_NUMBERS = frozenset("0123456789+-.einfa")
 
 
 def pieces(relation: Relation, codes: Codes, dictionary: Dictionary, most: int) -> Iterator[Codes]:
-    """The rows in pieces of bounded size, smaller if their texts are long."""
+    """The rows in batches of bounded size, smaller if texts are long."""
     for start in range(0, len(codes), most):
         part = codes[start : start + most]
         if dictionary.longest * relation.arity * len(part) <= _TEXT:
@@ -45,7 +45,7 @@ def pieces(relation: Relation, codes: Codes, dictionary: Dictionary, most: int) 
 
 
 def delimited_lines(relation: Relation, codes: Codes, dictionary: Dictionary, layout: Layout) -> Iterator[bytes]:
-    """The content of a file of separated values, many lines at a time."""
+    """The contents of a file of separated values, in batches of lines."""
     if layout.headers:
         yield (layout.delimiter.join(column.name for column in relation.columns) + "\n").encode()
     if not relation.columns:
@@ -53,7 +53,7 @@ def delimited_lines(relation: Relation, codes: Codes, dictionary: Dictionary, la
         return
     for number, part in enumerate(pieces(relation, codes, dictionary, _CHUNK)):
         lines = _lines(relation, part, dictionary, layout)
-        # a mark at the very start would be taken for the file's own
+        # a value that starts with U+FEFF would be taken for a byte order mark
         yield BOM + lines if number == 0 and not layout.headers and lines.startswith(BOM) else lines
 
 
@@ -64,12 +64,12 @@ def _lines(relation: Relation, codes: Codes, dictionary: Dictionary, layout: Lay
     ]
     rows = pc.binary_join_element_wise(*columns, pa.scalar(layout.delimiter, pa.large_string()))
     ended = pc.binary_join_element_wise(rows, pa.scalar("", pa.large_string()), pa.scalar("\n", pa.large_string()))
-    _, offsets, content = ended.buffers()  # one line after another, which is all that the file needs
+    _, offsets, content = ended.buffers()  # the lines are contiguous, as in the file
     return bytes(memoryview(content)[: np.frombuffer(offsets, np.int64)[len(ended)]])
 
 
 def _texts(relation: Relation, column: Column, codes: Codes, dictionary: Dictionary, layout: Layout) -> pa.Array:
-    # floats: the shortest digits that read back exactly; a whole float prints without a point, as Soufflé has it
+    # floats: the shortest digits that read back exactly; a whole float has no point, as in Soufflé
     values = dictionary.decode_column(codes, column.type).cast(pa.string())
     if not column.type.in_dictionary and not set(layout.delimiter) & _OF_NUMBERS:
         return values
@@ -85,9 +85,9 @@ def _texts(relation: Relation, column: Column, codes: Codes, dictionary: Diction
 
 
 def _is_special(values: pa.Array, layout: Layout) -> pa.Array:
-    """Which texts a line does not hold as they are."""
+    """Which texts cannot stand in a line unquoted."""
     special = pc.match_substring_regex(values, '["\r\n]' if layout.rfc4180 else "[\r\n]")
-    # a value may also end like the beginning of a longer delimiter, and so move where it is found
+    # a value may also end with a prefix of a longer delimiter, and so shift the match
     found = pc.find_substring(pc.binary_join_element_wise(values, layout.delimiter, ""), layout.delimiter)
     return pc.or_(special, pc.not_equal(found, pc.binary_length(values)))
 

@@ -1,1 +1,1 @@
-"""A knowledge base: how it is opened, asked, and kept up to date."""
+"""A knowledge base: opening, querying and updating it."""

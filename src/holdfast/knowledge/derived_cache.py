@@ -70,7 +70,7 @@ class Derived:
         """What the counters and ranks are worth, and what evaluating a hyper-node takes."""
         *unknown, ranked = self.state.about["ledger"]
         Cn, Cr, served = map(frozenset, unknown)
-        maintainer.ledger.restore((Cn, Cr, served, {name: frozenset(others) for name, others in ranked.items()}))
+        maintainer.ledger.restore((Cn, Cr, served, {name: frozenset(others) for name, others in ranked.items()}, {}))
         costs = maintainer.chooser.costs
         known = {tuple(names): FullCost(*cost) for names, cost in self.state.about["costs"]}
         costs.restore({**costs.entries(), **known})
@@ -124,9 +124,12 @@ def _explicit(backend: Backend, name: str) -> NDArray[np.int64]:
 
 def _ledger(maintainer: Maintainer, again: set[str], tables: Mapping[str, SavedTable]) -> list[Any]:
     """Which counters and ranks are right, without those that are computed again."""
-    *unknown, ranked = maintainer.ledger.entries()
+    *unknown, ranked, late = maintainer.ledger.entries()
+    behind = frozenset().union(*late)
     known = {
-        name: sorted(others) for name, others in ranked.items() if name in tables and "rank" in tables[name].arrays
+        name: sorted(others)
+        for name, others in ranked.items()
+        if name in tables and name not in behind and "rank" in tables[name].arrays
     }
     return [*(sorted(names - again) for names in unknown), known]
 

@@ -1,4 +1,4 @@
-"""A knowledge base and its store: each commit is logged, and the log is kept short."""
+"""A knowledge base with a store: each commit is logged, and snapshots keep the log short."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class InLog:
-    """A commit that is in the log, and has not happened yet."""
+    """A commit that is in the log but not yet applied."""
 
     def __init__(self, store: Store, state: Materialisation, base: int) -> None:
         self._store, self._state, self._base = store, state, base
@@ -32,19 +32,19 @@ class InLog:
         self._store.finish(self._base)
 
     def retract(self) -> None:
-        """Say in the log that it has not happened, unless it has.  If that fails, the store is closed for writing."""
+        """Mark the commit in the log as not applied, unless it was.  If that fails, the store is closed for writing."""
         with suppress(HoldfastError):
             self._store.retract(self._state.version)
 
 
 class Durable:
-    """Keeps a materialisation in a store from now on."""
+    """Keeps a materialisation in a store."""
 
     def __init__(
         self, state: Materialisation, views: Views, store: Store, earlier: Callable[[int], KnowledgeBase]
     ) -> None:
         self._state, self._views, self.store, self.earlier = state, views, store, earlier
-        self._next_try = 0  # bytes of log before a snapshot that failed is tried again
+        self._next_try = 0  # bytes of log before a failed snapshot is retried
         state.log, state.begin_log, state.after_commit = self._log, self._begin_log, self._committed
         self._closing = weakref.finalize(self, _close, store, weakref.ref(state))
         store.publish(state.version)
@@ -60,7 +60,7 @@ class Durable:
         return InLog(self.store, self._state, base)
 
     def _committed(self) -> None:
-        """Let readers know, and write a snapshot when the log is long.  If that fails, the update is durable anyway."""
+        """Publish the new version, and write a snapshot if the log is long; if that fails, the update stays durable."""
         self.store.publish(self._state.version)
         if self.store.is_due and self.store.is_open and self.store.log_size > self._next_try:
             with suppress(HoldfastError, MemoryError):
@@ -73,13 +73,13 @@ class Durable:
         keep_derived(self._state, self.store)
 
     def close(self) -> None:
-        """Let the store go; the state stays, and cannot change any more."""
+        """Release the store; the state stays, but can no longer change."""
         if self._closing.detach() is not None:
             self.store.close(self._state.version)
 
 
 def keep_derived(state: Materialisation, store: Store) -> None:
-    """Keep what follows from the facts of a snapshot, whose state this is, if evaluating it takes long."""
+    """Cache what follows from the facts of a snapshot of this state, if evaluating it takes long."""
     seconds = sum(cost.seconds for cost in state.maintainer.chooser.costs.entries().values())
     cached = cached_state(state) if seconds >= store.worth_caching else None
     if cached is not None:
@@ -92,7 +92,7 @@ def snapshot_of(
     source: str,
     data: Callable[[RelationView], StoredData] = RelationView.to_arrow,
 ) -> Snapshot:
-    """Everything that a state consists of; `data` is how explicit facts are given to the store."""
+    """Everything that makes up a state; `data` is how the store receives explicit facts."""
     facts = {name: data(view) for name, view in _explicit(state, views)}
     return Snapshot(state.version, show(state.tree), source, stored_relations(state.program), facts)
 
@@ -105,7 +105,7 @@ def _explicit(state: Materialisation, views: Views) -> Iterable[tuple[str, Relat
 
 
 def _close(store: Store, state: weakref.ref[Materialisation]) -> None:
-    """Close the store of a knowledge base that is about to be collected."""
+    """Close the store of a knowledge base that is being garbage-collected."""
     alive = state()
     with suppress(HoldfastError, OSError):
         store.close(store.version if alive is None else alive.version)

@@ -1,4 +1,4 @@
-"""The program that an update leaves: its rules edited, checked, and made fit for the facts that are there."""
+"""The program after an update: edit its rules, check them, and fit them to the existing facts."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def edited(
 ) -> tuple[tree.Program, Program]:
     """The tree and the checked program after an update; the same objects if it changes no rules.
 
-    Unknown types of relations that are `empty` may change.
+    Undeclared types may change for relations that are `empty`.
     """
     if not update.add_rules and not update.remove_rules:
         return program_tree, program
@@ -44,7 +44,7 @@ def edited(
 
 
 def _without_orphans(edited: tree.Program, program: Program) -> tree.Program:
-    """The tree without directives for relations of the program that only facts mention, which are no part of it."""
+    """The tree without directives for relations that only facts mention: they are not part of the program."""
     scope = resolve(edited, Diagnostics())
 
     def stays(name: tree.Name) -> bool:
@@ -66,7 +66,7 @@ def _has_open_types(relation: Relation) -> bool:
 
 
 def _types_of_facts(program: Program, update: Update, open: Collection[str]) -> dict[tuple[str, int], Type]:
-    """The types that the facts of an update suggest for relations that have no others."""
+    """The types that the facts of an update suggest for relations without declared ones."""
     from holdfast.formats.python_data import sniff_python
 
     spelled = {program.relations[name].display: name for name in open}
@@ -86,7 +86,7 @@ def _first_added(old: tree.Program, new: tree.Program) -> Span | None:
 
 
 def _with_column_names(new: Program, old: Program) -> Program:
-    """Undeclared columns have the names of variables of the rules; users can rely on these names."""
+    """Keep the old names of undeclared columns, which come from variables of the rules: users may rely on them."""
     relations = {name: _named_like(relation, old.relations.get(name)) for name, relation in new.relations.items()}
     return replace(new, relations=relations)
 
@@ -99,7 +99,7 @@ def _named_like(relation: Relation, old: Relation | None) -> Relation:
 
 
 def _refuse_other_types(old: Program, new: Program, place: Span | None, open: Collection[str]) -> None:
-    """Facts are stored by their types, which therefore stay."""
+    """Refuse changes of type: facts are stored by their types."""
     for name, relation in old.relations.items():
         other = new.relations.get(name)
         if other is not None and other.types != relation.types and name not in open:

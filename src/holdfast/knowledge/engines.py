@@ -1,4 +1,4 @@
-"""The engines: what makes the backend of a knowledge base."""
+"""The engines, which create the backend of a knowledge base."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _SILENCE = 2.0  # seconds of compiling before the user is notified
 
 
 def backend_factory(engine: EngineChoice, progress: Progress) -> Factory:
-    """What makes the backend; Spark, or the kernels, are loaded now."""
+    """The factory of the backend; loads Spark or the kernels now."""
     if not _is_engine(engine):
         kinds = (
             "memory, parted, parted[4], spark, spark-parted, spark-parted[4], a Spark session, or a factory of backends"
@@ -58,7 +58,7 @@ def backend_factory(engine: EngineChoice, progress: Progress) -> Factory:
 
 
 def keeps_frames(engine: EngineChoice) -> bool:
-    """Whether facts that are given as Spark DataFrames stay what they are."""
+    """Whether facts given as Spark DataFrames stay DataFrames."""
     return engine.startswith("spark") if isinstance(engine, str) else not callable(engine)
 
 
@@ -78,7 +78,7 @@ def _is_engine(engine: object) -> bool:
 
 @contextmanager
 def patience(progress: Progress) -> Iterator[None]:
-    """Tell the user when loading the kernels takes long: they are compiled once on a machine."""
+    """Notify the user if loading the kernels takes long: they are compiled once per machine."""
     timer = threading.Timer(_SILENCE, progress.compiling)
     timer.daemon = True
     try:

@@ -1,4 +1,4 @@
-"""Everything that follows from facts: the loop over hyper-nodes, of a whole program and of a query."""
+"""Compute everything that follows: the loop over hyper-nodes, for a program and for a query."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True)
 class Statistics:
-    """Figures of a materialisation, for `kb.statistics`."""
+    """Statistics of a materialisation, for `kb.statistics`."""
 
     facts: int  # explicit
     derived: int
@@ -42,7 +42,7 @@ class Statistics:
 
 @dataclass(frozen=True)
 class Served:
-    """What modules do in the hyper-nodes of a program, by their numbers, and where they keep their states."""
+    """The services of modules by hyper-node, and the states that they keep."""
 
     allotments: Mapping[int, Allotment]
     states: States
@@ -50,7 +50,7 @@ class Served:
 
 @dataclass(frozen=True)
 class Evaluated:
-    """A program that was evaluated, with the modules that served it."""
+    """An evaluated program, with its modules."""
 
     backend: Backend
     modules: tuple[Module, ...]
@@ -66,9 +66,9 @@ def evaluate(
     served: Served | None = None,
     enough: Mapping[str, int] | None = None,
 ) -> list[NodeFigures]:
-    """Everything that follows in some hyper-nodes, given in topological order.
+    """Evaluate hyper-nodes, given in topological order.
 
-    `enough` says of some predicates after how many facts their hyper-node is left incomplete on purpose.
+    `enough` is the number of facts after which the hyper-nodes of some predicates deliberately stop early.
     """
     figures = list[NodeFigures]()
     for node in nodes:
@@ -96,7 +96,7 @@ def _evaluated(loaded: Loaded, make_backend: Factory, watch: Watch, modules: tup
     _put_facts(loaded, backend, watch)
     progress.started(len(program.nodes))
     if program.size_limits or len(backend.explicit) > module_budget(backend).most_for_modules:
-        modules = ()  # what is incomplete on purpose depends on the rounds; and modules work in this process
+        modules = ()  # modules skip the rounds that size limits depend on, and run in this process
     served = Served({node.index: allot(node, program.relations, modules) for node in program.nodes}, States())
     if any(allotment.services for allotment in served.allotments.values()):
         with patience(progress):
@@ -116,7 +116,7 @@ def _evaluated(loaded: Loaded, make_backend: Factory, watch: Watch, modules: tup
 def _not_restored(
     derived: Derived, nodes: Iterable[HyperNode], served: Served, backend: Backend, watch: Watch
 ) -> list[HyperNode]:
-    """Take what follows from a cache; gives the hyper-nodes that are evaluated anyway."""
+    """Restore derived facts from a cache; returns the hyper-nodes that must still be evaluated."""
     nodes = list(nodes)
     by_modules = [name for node in nodes if served.allotments[node.index].services for name in node.predicates]
     again = derived.restore(backend, by_modules, watch)
@@ -124,7 +124,7 @@ def _not_restored(
 
 
 def _put_facts(loaded: Loaded, backend: Backend, watch: Watch) -> None:
-    """All at once where the backend likes many or reads DataFrames, else relation by relation."""
+    """Load facts all at once if the backend prefers that or reads DataFrames, else relation by relation."""
     E = backend.explicit
     each = ((_only(name, loaded.rows), _only(name, loaded.frames)) for name in {**loaded.rows, **loaded.frames})
     is_whole = tuning(backend).most_at_once or loaded.frames
@@ -140,7 +140,7 @@ def _only(name: str, mapping: Mapping[str, _T]) -> Mapping[str, _T]:
 
 
 def _nodes(program: Program, served: Served, backend: Backend, watch: Watch) -> Iterable[HyperNode]:
-    """The hyper-nodes, or fewer with the same rules where the backend likes many rules at once."""
+    """The hyper-nodes, merged into fewer if the backend prefers many rules at once."""
     most_at_once = tuning(backend).most_at_once
     if not most_at_once or watch.limits.rounds is not None or program.size_limits:
         return program.nodes
@@ -168,7 +168,7 @@ def _statistics(
 
 
 def explicit_sizes(program: Program, backend: Backend) -> dict[str, int]:
-    """How many facts of each relation are explicit: in a limit relation not those that something better beats."""
+    """The number of explicit facts in each relation; in a limit relation, only those that are not dominated."""
     sizes = dict(backend.explicit.sizes())
     limited = sizes.keys() & {rule.predicate for rule in program.rules if rule.limit is not None}
     return sizes | {name: len(backend.explicit.of((name,)) & backend.materialisation) for name in limited}

@@ -1,6 +1,6 @@
-"""What a Python user holds: a program with everything that follows from its facts.
+"""The knowledge base as a Python user sees it: a program with everything that follows from its facts.
 
-The methods take the lock (`exclusive.py`) and leave the work to the parts that a knowledge base consists of.
+The methods take the lock (`exclusive.py`) and delegate to the parts of a knowledge base.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class KnowledgeBase(Readable):
         self._writers = GroupCommit(lambda updates: self.apply_all(updates))
 
     def _hold(self, state: Materialisation) -> None:
-        """Have a state from now on.  Readers have the one before or this one, since they go through one object."""
+        """Switch to a state.  Readers see the old one or the new one, because they go through a single object."""
         self._state = state
         self._backend, self._maintainer, self._dictionary = state.backend, state.maintainer, state.dictionary
         self._views = Views(state, self._guard)
@@ -85,7 +85,7 @@ class KnowledgeBase(Readable):
             self._watching.end()
             self._watching = None
 
-    if not TYPE_CHECKING:  # a type checker knows what there is
+    if not TYPE_CHECKING:  # type checkers must see only the real attributes
 
         def __getattr__(self, name: str) -> NoReturn:
             raise missing_method(self, name)
@@ -180,7 +180,7 @@ class KnowledgeBase(Readable):
 
         A store keeps the fields of a `note` with the update: `kb.update(note={"who": "ann"})`.
         """
-        chosen(algorithm)  # errors are raised before the block
+        chosen(algorithm)  # raise errors before the block runs
         return Updating(lambda update: self.apply(update, algorithm=algorithm), the_note(note or {}))
 
     @public
@@ -399,39 +399,39 @@ class KnowledgeBase(Readable):
         return self._durable
 
     def attach(self, store: Store, earlier: Callable[[int], KnowledgeBase]) -> None:
-        """Keep this in a store from now on; `holdfast.open` does it."""
+        """Keep this knowledge base in a store; called by `holdfast.open`."""
         from holdfast.knowledge.durable import Durable
 
         self._durable = Durable(self._state, self._views, store, earlier)
 
     def follow(self, following: Following) -> None:
-        """Follow a store from now on; `holdfast.open` does it."""
+        """Follow a store; called by `holdfast.open`."""
         self._following = following
 
     def log_with(self, log: Callable[[Commit], None] | None) -> None:
-        """Call this before each commit; if it raises, the commit does not happen.  None calls nothing."""
+        """Set a function to call before each commit, which it can prevent by raising; None removes it."""
         self._state.log = log
 
     def become(self, other: KnowledgeBase) -> None:
-        """Have the state of another knowledge base, which is not used any more."""
+        """Take over the state of another knowledge base, which must not be used any more."""
         self._hold(other._state)
 
     @exclusive
     def stored_as(self, source: str, data: Callable[[RelationView], StoredData] = RelationView.to_arrow) -> Snapshot:
-        """What a store has to keep of this; `source` is the hash of the program, `data` gives facts to the store."""
+        """The state as a store keeps it; `source` is the program's hash, and `data` prepares facts for the store."""
         from holdfast.knowledge.durable import snapshot_of
 
         return snapshot_of(self._state, self._views, source, data)
 
     @exclusive
     def keep_derived(self, store: Store) -> None:
-        """Keep what follows in the cache of a store whose snapshot this is; `holdfast.open` does it."""
+        """Cache derived facts in a store whose snapshot has this state; called by `holdfast.open`."""
         from holdfast.knowledge.durable import keep_derived
 
         keep_derived(self._state, store)
 
     def start_at(self, version: int) -> None:
-        """Count updates from a version that a store has."""
+        """Set the version to one that a store has."""
         self._state.version = version
         self._undo.clear()
 

@@ -1,4 +1,4 @@
-"""A knowledge base that follows a store which another process writes."""
+"""A knowledge base that follows a store written by another process."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from holdfast.store.publishing import published
 from holdfast.store.reading import current_snapshot
 from holdfast.store.records import LogRecord, StoreLog
 
-_TRIES = 20  # while the writer writes snapshots
+_TRIES = 20  # the writer may replace the snapshot meanwhile
 _T = TypeVar("_T")
 
 
@@ -31,7 +31,7 @@ def following(folder: Path, evaluate: Evaluate) -> KnowledgeBase:
 
 
 def _loaded(folder: Path, evaluate: Evaluate) -> tuple[KnowledgeBase, FollowedLog]:
-    """A state and the log from there on; again, if the writer deletes the snapshot while it is read."""
+    """A state and its log from there on; retried if the writer deletes the snapshot while it is being read."""
 
     def load() -> tuple[KnowledgeBase, FollowedLog]:
         stored, log = follow(folder)
@@ -56,18 +56,18 @@ def _while_it_changes(folder: Path, act: Callable[[], _T]) -> _T:
 
 
 class Following:
-    """Keeps a knowledge base at a state of a store, and takes it to later ones."""
+    """Keeps a knowledge base up to date with a store."""
 
     def __init__(self, kb: KnowledgeBase, evaluate: Evaluate, log: FollowedLog) -> None:
         self._kb, self._evaluate, self._log = kb, evaluate, log
         self._is_refreshing = False
-        self._is_lost = False  # records were read and not applied
+        self._is_lost = False  # records were read but not applied
         self.earlier = earlier(log.folder, evaluate)
         kb.log_with(self._refuse)
 
     @property
     def folder(self) -> Path:
-        """That of the store."""
+        """The folder of the store."""
         return self._log.folder
 
     def _refuse(self, _commit: Commit) -> None:
@@ -75,12 +75,12 @@ class Following:
             raise self.refusal()
 
     def refusal(self) -> HoldfastError:
-        """The error for what only the writer may do."""
+        """The error for calls that only the writer may make."""
         message = f"the store {self._log.folder.as_posix()} was opened for reading only"
         return HoldfastError(Diagnostic("E1305", message, help="open it without read_only to write"))
 
     def refresh(self) -> int:
-        """Take up what has happened since; gives the version."""
+        """Apply everything committed since; returns the version."""
         self._is_refreshing = True
         try:
             while not self._is_current():
@@ -93,7 +93,7 @@ class Following:
         return self._kb.version
 
     def _is_current(self) -> bool:
-        """Go on in the log; True when its end is reached, False when another log is to be read."""
+        """Read on in the log; True at its end, False if another log must be read."""
         if self._is_lost or read_identity(self._log.folder).id != self._log.id:
             return self._reload()
         snapshot, known = current_snapshot(self._log.folder), published(self._log.folder)
@@ -107,7 +107,7 @@ class Following:
         return self._switch()
 
     def _go_on(self, log: StoreLog) -> bool:
-        """Apply records; False if the state is not one that they follow."""
+        """Apply records; False if they do not continue the current state."""
         records, version = log.applied(), self._kb.version
         if any(record.base < version for record in log.records) or (records and records[0].base != version):
             return False
@@ -120,7 +120,7 @@ class Following:
             self._kb.start_at(record.version)
 
     def _switch(self) -> bool:
-        """The log was replaced at the version that this has: the next one begins there."""
+        """Continue with the next log, which begins at the current version."""
         stored, log = follow(self._log.folder, check_facts=False)
         if log.number != self._kb.version:
             log.close()
@@ -131,7 +131,7 @@ class Following:
         return False
 
     def _reload(self) -> bool:
-        """What happened since is not in a log any more: load the last state."""
+        """Load the last state, because the missing updates are no longer in a log."""
         fresh, log = _loaded(self._log.folder, self._evaluate)
         self._log.close()
         self._kb.become(fresh)
@@ -140,5 +140,5 @@ class Following:
         return True
 
     def close(self) -> None:
-        """Follow no longer; the state stays."""
+        """Stop following; the state stays."""
         self._log.close()

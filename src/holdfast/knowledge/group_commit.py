@@ -1,7 +1,7 @@
-"""Group commit: updates of several threads that wait for each other become the state in one pass, with one sync.
+"""Group commit: concurrent updates of several threads are committed in one pass, with one sync.
 
-If no thread leads, the next writer does: it applies the updates that wait, its own first, and wakes the others.  Then
-one of those that came meanwhile leads.
+If no thread leads, the next writer does: it applies the waiting updates, its own first, and wakes their threads.  Then
+one of the threads that arrived in the meantime leads.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from holdfast.interrupts import allowed, deferred
 from holdfast.knowledge.updating import MOST_TOGETHER
 from holdfast.updates import Change, Update
 
-_PATIENCE: Final = 0.001  # seconds that a leader waits for the threads that it expects
+_PATIENCE: Final = 0.001  # seconds that a leader waits for expected threads
 
 
 class _Waiting:
-    """An update whose thread waits: until another thread has applied it, or until it leads itself."""
+    """An update whose thread waits until another thread has applied it, or until it leads itself."""
 
     def __init__(self, update: Update, *, may_join: bool) -> None:
         self.update, self.may_join = update, may_join
@@ -29,23 +29,23 @@ class _Waiting:
 
 
 class GroupCommit:
-    """Where the writers of a knowledge base meet.
+    """Coordinates the writers of a knowledge base.
 
-    Invariant: if updates wait, one thread leads, and it is the one whose update came first, or it is about to wake it.
+    Invariant: if updates wait, one thread leads: the one whose update came first, or one that is about to wake it.
     """
 
     def __init__(self, together: Callable[[Sequence[Update]], list[Change]]) -> None:
-        """`together` applies all of some updates, or raises and applies none."""
+        """`together` applies all given updates, or raises and applies none."""
         self._together = together
         self._mutex = threading.Lock()
         self._waiting: deque[_Waiting] = deque()
         self._leader: _Waiting | None = None
-        self._expected = 1  # threads that were in the last group, or came while it was applied
-        self._are_back = threading.Event()  # as many wait now
+        self._expected = 1  # threads in the last group, and those that arrived meanwhile
+        self._are_back = threading.Event()  # set when that many are waiting
 
     def apply(self, update: Update, alone: Callable[[], Change], *, may_join: bool) -> Change:
-        """Apply an update: `alone`, or with others that wait if it may join them."""
-        with deferred():  # a thread that leads must not go without passing that on
+        """Apply an update: `alone`, or with other waiting updates if it may join them."""
+        with deferred():  # a leader must not be interrupted before it hands over
             mine = _Waiting(update, may_join=may_join)
             try:
                 if not self._leads(mine):
@@ -75,7 +75,7 @@ class GroupCommit:
             return self._leader is mine
 
     def _leave(self, mine: _Waiting) -> None:
-        """However its call ended: an update that still waits does not happen, and another thread leads."""
+        """Clean up, however the call ended: drop an update that still waits, and let another thread lead."""
         with self._mutex:
             if mine in self._waiting:
                 self._waiting.remove(mine)
@@ -83,9 +83,9 @@ class GroupCommit:
                 self._choose_leader()
 
     def _wait_for_others(self) -> None:
-        """The threads of the last group are about to come back, and a larger group is cheaper for each.
+        """Wait for the threads of the last group, which are about to return: a larger group is cheaper for each.
 
-        Those that came meanwhile count too: otherwise two halves would take turns, each waiting for the other's sync.
+        Threads that arrived meanwhile count too, or two halves would alternate, each waiting for the other's sync.
         """
         with self._mutex:
             if len(self._waiting) >= self._expected:
@@ -94,14 +94,14 @@ class GroupCommit:
         self._are_back.wait(_PATIENCE)
 
     def _fill(self, group: list[_Waiting]) -> None:
-        """The leader's update, and those behind it that may join it."""
+        """Take the leader's update and the ones behind it that may join it."""
         with self._mutex:
             group.append(self._waiting.popleft())
             while self._waiting and group[0].may_join and self._waiting[0].may_join and len(group) < MOST_TOGETHER:
                 group.append(self._waiting.popleft())
 
     def _applied_together(self, group: Sequence[_Waiting]) -> Change | None:
-        """The change of the first; None if they have to be applied one by one: one of them may be refused."""
+        """The change of the first; None if they must be applied one by one because one of them may be refused."""
         if len(group) == 1:
             return None
         try:
@@ -115,7 +115,7 @@ class GroupCommit:
         return changes[0]
 
     def _pass_on(self, others: Sequence[_Waiting]) -> None:
-        """Wake those whose updates are applied; what is not applied waits again."""
+        """Wake the threads whose updates are applied; the others wait again."""
         with self._mutex:
             self._waiting.extendleft(each for each in reversed(others) if each.change is None)
             applied = 1 + sum(each.change is not None for each in others)
@@ -125,7 +125,7 @@ class GroupCommit:
                 each.woken.set()
 
     def _choose_leader(self) -> None:
-        """The first that waits leads, if there is one; the caller has the mutex."""
+        """Make the first waiting thread the leader; the caller holds the mutex."""
         self._leader = self._waiting[0] if self._waiting else None
         if self._leader is not None:
             self._leader.woken.set()

@@ -1,4 +1,4 @@
-"""The files that facts are read from, found by the names of relations and by `.input` directives."""
+"""The facts files to read, found by relation names and by `.input` directives."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from holdfast.quick_dataclass import dataclass
 _ENDINGS = f"facts files end in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}; all but Parquet also in .gz"
 
 _UNFILLED = "check the spelling, or ignore this if updates insert the facts later"
-_NAMED = 5  # relations that a warning names
+_NAMED = 5  # relations named in a warning
 
 
 @dataclass(frozen=True)
 class InputFile:
-    """One place where facts of a relation come from."""
+    """One source of facts for a relation."""
 
     relation: Relation
     path: Path
@@ -28,7 +28,7 @@ class InputFile:
 
 
 def given_paths(facts: str | Path | Sequence[str | Path] | None) -> list[Path]:
-    """The folders and RDF files that facts were given as; raises if one does not exist."""
+    """The folders and RDF files given as facts; raises if one does not exist."""
     given = [] if facts is None else [facts] if isinstance(facts, str | Path) else facts
     paths = [Path(path) for path in given]
     for path in paths:
@@ -41,7 +41,7 @@ def given_paths(facts: str | Path | Sequence[str | Path] | None) -> list[Path]:
 
 
 def input_files(relations: Mapping[str, Relation], paths: Sequence[Path]) -> Iterator[InputFile]:
-    """The files to read: those of `.input` directives, or, without any, of every relation that has one."""
+    """The files to read: those of `.input` directives, or, if there are none, those of all relations."""
     folders = [path for path in paths if path.is_dir()]
     directed = [(r, io) for r in relations.values() for io in r.io if io.kind == "input"]
     if directed:
@@ -78,7 +78,7 @@ def _directed(relation: Relation, io: Io, folders: Sequence[Path]) -> Iterator[I
 
 
 def warnings_of_unread(program: Program, paths: Sequence[Path]) -> Iterator[Diagnostic]:
-    """A relation that stays empty although the folder has a file with its name."""
+    """Warnings about relations that stay empty although the folder has a file with their name."""
     filled = {*program.facts, *(rule.predicate for rule in program.rules)}
     empty = [r for name, r in program.relations.items() if name not in filled and not r.auxiliary]
     if any(io.kind == "input" for relation in program.relations.values() for io in relation.io):
@@ -99,12 +99,12 @@ def warnings_of_unread(program: Program, paths: Sequence[Path]) -> Iterator[Diag
 
 
 def warning_of_unfilled(program: Program, paths: Sequence[Path]) -> Iterator[Diagnostic]:
-    """One warning of all relations that rules read and nothing fills, where facts are given at all.
+    """One warning about all relations that rules read and nothing fills, if any facts are given.
 
-    RDF names are not doubted, nor are relations of which another warning speaks.
+    RDF names are exempt, and so are relations covered by another warning.
     """
     if not paths and not program.facts:
-        return  # all facts come later
+        return  # facts may come later
     filled = {*program.facts, *(rule.predicate for rule in program.rules)}
     filled |= {aggregate.predicate for aggregate in program.aggregates}
     filled |= {input.relation.name for input in input_files(program.relations, paths)}
@@ -131,7 +131,7 @@ def _read(program: Program) -> Iterator[str]:
 
 
 def rdf_files(paths: Sequence[Path]) -> Iterator[Path]:
-    """The RDF files among some paths, and in the folders among them."""
+    """The given RDF files, and those in the given folders."""
     for path in paths:
         names = sorted(p.name for p in path.iterdir() if is_rdf(p)) if path.is_dir() else []
         yield from [inside(path, name) for name in names] if path.is_dir() else [path]

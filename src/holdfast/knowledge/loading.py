@@ -1,4 +1,4 @@
-"""From a program and what its facts were given as to a checked program and encoded rows."""
+"""Turn a program and its given facts into a checked program and encoded rows."""
 
 from __future__ import annotations
 
@@ -39,26 +39,26 @@ GivenFacts: TypeAlias = str | Path | Sequence[str | Path] | Mapping[str, FactDat
 """A folder, RDF files, several of these, or data by relation name."""
 
 
-LOADED = "facts that are loaded"  # as a limit on memory knows them before the backend has them
+LOADED = "facts that are loaded"  # their name in memory errors until the backend holds them
 Hints: TypeAlias = Mapping[tuple[str, int], Type]
 
 
 @dataclass(frozen=True)
 class Loaded:
-    """A checked program with its explicit facts, the text's own among them."""
+    """A checked program with its explicit facts, including those in its text."""
 
     program: Program
     rows: Mapping[str, Codes]
     dictionary: Dictionary
-    frames: Mapping[str, Sequence[Any]] = field(default_factory=dict)  # Spark's, which stay what they are
-    files: tuple[Path, ...] = ()  # that facts were read from
-    derived: Derived | None = None  # what follows, from a cache; `rows` are what is not in it
+    frames: Mapping[str, Sequence[Any]] = field(default_factory=dict)  # Spark DataFrames, kept as they are
+    files: tuple[Path, ...] = ()  # files that facts were read from
+    derived: Derived | None = None  # derived facts from a cache; `rows` are those not in it
 
 
 def load(
     tree_program: tree.Program, facts: GivenFacts, dictionary: Dictionary, *, keeps_frames: bool = False
 ) -> Loaded:
-    """Check a program and read its facts; column types that the program leaves open follow the data.
+    """Check a program and read its facts; undeclared column types follow from the data.
 
     With `keeps_frames`, facts given as Spark DataFrames are not read here.
     """
@@ -66,7 +66,7 @@ def load(
     frames: dict[str, list[Any]] = {}
     files: tuple[Path, ...] = ()
     if isinstance(facts, Mapping):
-        # types are inferred from it before it is read
+        # types are inferred before the facts are read
         facts = {name: kept(data, dictionary.memory) for name, data in facts.items()}
     with Contents(dictionary.memory) as contents:
         program = _checked(tree_program, facts, contents)
@@ -101,9 +101,9 @@ def _expect_facts(facts: object) -> None:
 
 
 def _checked(tree_program: tree.Program, facts: GivenFacts, contents: Contents) -> Program:
-    """The program with the types that the data suggests for columns that it leaves open.
+    """The program, with undeclared column types inferred from the data.
 
-    Errors of a program are reported before errors of its data.
+    Errors in the program are reported before errors in its data.
     """
     try:
         return check(tree_program, _hints(outline(tree_program), facts, contents))
@@ -121,7 +121,7 @@ def _hints(relations: Mapping[str, Relation], facts: GivenFacts, contents: Conte
 
 
 def _is_open(relation: Relation) -> bool:
-    """Whether the program does not declare the type of some column, so that the data has a say."""
+    """Whether some column has no declared type, so that the data determines it."""
     return any(type is Type.ANY for type in relation.types)
 
 
@@ -133,7 +133,7 @@ def _text_rows(program: Program, dictionary: Dictionary) -> Iterator[tuple[str, 
 def _counted(
     parts: Iterable[tuple[str, Codes]], contents: Contents, before: Iterable[tuple[str, Codes]] = ()
 ) -> Iterator[tuple[str, Codes]]:
-    """The same; what has come so far counts until the backend has it."""
+    """Pass the parts through, counting their memory until the backend holds them."""
     total = sum(codes.nbytes for _, codes in before)
     for name, codes in parts:
         total += codes.nbytes

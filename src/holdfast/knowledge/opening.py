@@ -1,4 +1,4 @@
-"""How a knowledge base is opened: from a program file or from a text."""
+"""Open a knowledge base, from a program file or from a text."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def _from_folder(
     *,
     read_only: bool,
 ) -> KnowledgeBase:
-    """The knowledge base that a store keeps."""
+    """The knowledge base in a store."""
     from holdfast.knowledge.following import following
     from holdfast.knowledge.storing import from_store
 
@@ -219,7 +219,7 @@ def _opened(
     make_backend = backend_factory(engine, progress)
     if profile:
         make_backend = _profiled(make_backend)
-    watch = Watch(limits, progress)  # the time to load the engine does not count
+    watch = Watch(limits, progress)  # starts after the engine is loaded
     loaded = loader(tree_program, Dictionary(watch))
     tree_program = instantiated(tree_program, Diagnostics())
     require(loaded.program)
@@ -228,7 +228,7 @@ def _opened(
         loaded = _warned_of_compiling(loaded)
     if output is not None:
         output_files(loaded.program, Path(output), loaded.files)
-    with deferred():  # until its next checkpoint
+    with deferred():  # signals wait for a checkpoint
         evaluated = evaluate_program(loaded, make_backend, watch, modules)
         state = _materialisation(tree_program, loaded, evaluated, watch, limits)
         return KnowledgeBase(state, evaluated.statistics, loaded.files)

@@ -1,4 +1,4 @@
-"""Where a change comes from: what it takes to say later which parts of the update caused a fact to come or go."""
+"""The origin of a change, which can later explain which parts of the update added or removed a fact."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from holdfast.updates import NO_INVERSE, Causes, Change, Update
 from holdfast.values import Row
 
 Rules: TypeAlias = tuple[tree.Program, Program]
-"""Rules as they are written, and as they were checked."""
+"""Rules as written, and as checked."""
 Moved: TypeAlias = tuple[Mapping[str, RelationView], Mapping[str, RelationView]]
-"""The facts that go and those that come, by relation."""
+"""The removed and the added facts, by relation."""
 
 
 class ChangeOrigin:
-    """The update behind a change: the explicit facts that it moved, and the rules before and after it."""
+    """The update behind a change: the explicit facts that it changed, and the rules before and after it."""
 
     def __init__(
         self,
@@ -59,7 +59,7 @@ class ChangeOrigin:
 
     @exclusive
     def why(self, change: Change, relation: str, row: Row | None, seconds: float | None) -> Causes | None:
-        """The parts of the update that made a fact come or go; None if it did neither."""
+        """The parts of the update that added or removed a fact; None if the fact did not change."""
         from holdfast.knowledge.causes import causes
 
         if self.state.version != self._version:
@@ -69,5 +69,5 @@ class ChangeOrigin:
 
 
 def _rules(program: tree.Program) -> dict[int, tree.Rule]:
-    """The rules by their identities: an edited program has the others as they were."""
+    """The rules by identity: editing a program keeps the objects of unchanged rules."""
     return {id(item): item for item in program.items if isinstance(item, tree.Rule)}

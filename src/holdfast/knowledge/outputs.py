@@ -1,4 +1,4 @@
-"""The files of `.output` directives: where they go, and what is written there."""
+"""The files of `.output` directives: their paths and contents."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ OutputFile: TypeAlias = tuple[Path, Relation, Mapping[str, str]]
 
 
 def output_files(program: Program, folder: Path, read: Iterable[Path] = ()) -> list[OutputFile]:
-    """The file of each `.output`; one that cannot be written is an error."""
+    """The file of each `.output`; raises if one cannot be written."""
     from holdfast.formats.parameters import is_rdf
     from holdfast.formats.paths import output_path, refuse_overwriting, refuse_shared_file
 
@@ -34,20 +34,20 @@ def output_files(program: Program, folder: Path, read: Iterable[Path] = ()) -> l
     for path, _, _ in found:
         refuse_overwriting(path, read)
     separate = ((Path(os.path.normpath(path)), relation) for path, relation, _ in found if not is_rdf(path))
-    refuse_shared_file(separate, "written to")  # an RDF file may hold several
+    refuse_shared_file(separate, "written to")  # an RDF file may hold several relations
     return [each for number, each in enumerate(found) if each not in found[:number]]
 
 
 @dataclass(frozen=True)
 class Outputs:
-    """The relations to write, of one state; each is brought here when it is written."""
+    """The relations to write, of one state; each is fetched when it is written."""
 
     program: Program
     views: Mapping[str, RelationView]
     dictionary: Dictionary
 
     def stage(self, folder: Path, staged: Staged, read: Iterable[Path]) -> list[Path]:
-        """Write all of them; files that were `read` are not overwritten."""
+        """Write all outputs, without overwriting files that were `read`."""
         from holdfast.formats.facts_files import write_relation
         from holdfast.formats.parameters import is_rdf
 

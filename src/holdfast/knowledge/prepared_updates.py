@@ -1,4 +1,4 @@
-"""The facts of updates, encoded and looked up: of several that wait together, which takes little longer than of one."""
+"""Encode and look up the facts of updates; several waiting updates take little longer together than one."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ Encoded: TypeAlias = tuple[dict[str, Codes], dict[str, list[Any]]]
 Both: TypeAlias = tuple[Encoded, Encoded]
 """What an update deletes and what it inserts."""
 
-TOGETHER = 8  # updates that are prepared at a time
+TOGETHER = 8  # updates prepared at a time
 
 
 @dataclass(frozen=True)
 class FactChange:
-    """What is deleted and what is inserted, and how many facts were given for that, repeated ones too."""
+    """The deleted and inserted facts, and the number of given facts, including repeated ones."""
 
     deletions: FactSet
     insertions: FactSet
@@ -46,7 +46,7 @@ def looked_up(both: Both, backend: Backend) -> FactChange:
 
 def looked_up_each(several: Sequence[Both], backend: Backend) -> list[FactChange]:
     """Like `looked_up`, for several updates together."""
-    insertions = _facts_each([insertions for _, insertions in several], backend)  # a fact may go before it has come
+    insertions = _facts_each([insertions for _, insertions in several], backend)  # first: later ones may delete them
     deletions = _facts_each([deletions for deletions, _ in several], backend, known=True)
     return list(map(FactChange, deletions, insertions, map(_number, several)))
 
@@ -64,7 +64,7 @@ def _number(both: Both) -> int:
 
 
 class Waiting(Protocol):
-    """An update in a queue, or what could not be read as one."""
+    """An item of a queue: an update, or something that could not be read as one."""
 
     @property
     def update(self) -> Update | None:
@@ -73,19 +73,19 @@ class Waiting(Protocol):
 
     @property
     def is_plain(self) -> bool:
-        """Whether it changes facts and no rules."""
+        """Whether it changes only facts."""
         ...
 
 
 class UpdateEncoder:
-    """Encodes updates, under one program or another."""
+    """Encodes updates under the given program."""
 
     def __init__(self, dictionary: Dictionary, backend: Backend) -> None:
         frames = backend.ability(Frames)
         self._dictionary, self._takes = dictionary, frames.takes if frames else _takes_nothing
 
     def encode(self, updates: Sequence[Update], program: Program) -> list[Both]:
-        """What each of some updates deletes and inserts."""
+        """What each update deletes and inserts."""
         from holdfast.formats.python_data import encode_several
 
         given = [facts for update in updates for facts in (update.delete, update.insert)]
@@ -121,28 +121,28 @@ class UpdateEncoder:
 
 @dataclass(frozen=True)
 class PreparedUpdate:
-    """An update with its facts: all that it inserts, and those that it deletes, as far as they were known then."""
+    """An update with its facts: all insertions, and the deletions of facts that were known at that time."""
 
     update: Update
-    packings: int  # how often facts had been moved
+    packings: int  # the backend's count of packings at that time
     codes: Both
     facts: FactChange
 
     @property
     def is_complete(self) -> bool:
-        """Whether no fact that it deletes can have become known since."""
+        """Whether every fact that it deletes was known."""
         return len(self.facts.deletions) == sum(map(len, self.codes[0][0].values()))
 
 
 class Prefetcher:
-    """Prepares updates with those that wait behind them, of a stream that looks ahead: each is used once."""
+    """Prepares an update of a stream together with those waiting behind it; each is used once."""
 
     def __init__(self, encoder: UpdateEncoder, backend: Backend, waiting: Callable[[int], Sequence[Waiting]]) -> None:
         self._encoder, self._backend, self._waiting = encoder, backend, waiting
         self._prepared: dict[int, PreparedUpdate] = {}
 
     def take(self, update: Update, program: Program) -> FactChange:
-        """The facts of an update that is about to be applied; it changes no rules."""
+        """The facts of an update that is about to be applied and changes no rules."""
         known = self._current(update)
         if known is None:
             following = [item.update for item in takewhile(lambda item: item.is_plain, self._waiting(TOGETHER - 1))]
@@ -153,7 +153,7 @@ class Prefetcher:
         return FactChange(self._deletions(known), known.facts.insertions, known.facts.given)
 
     def next_deletions(self, program: Program) -> FactSet | None:
-        """What the next update deletes, if it is there, changes no rules and is not going to be refused."""
+        """The deletions of the next update, if it has arrived, changes no rules and is valid."""
         waiting = self._waiting(1)
         if not waiting or waiting[0].update is None or not waiting[0].is_plain:
             return None
@@ -168,7 +168,7 @@ class Prefetcher:
         return given_facts(self._backend, deletions, frames, known=True)
 
     def forget(self) -> None:
-        """Rules may change, and types and tables with them."""
+        """Drop everything prepared, because rules may change, and types and tables with them."""
         self._prepared = {}
 
     def _deletions(self, prepared: PreparedUpdate) -> FactSet:
@@ -183,7 +183,7 @@ class Prefetcher:
     def _prepare(self, updates: Sequence[Update], program: Program) -> list[PreparedUpdate]:
         try:
             codes = self._encoder.encode(updates, program)
-        except HoldfastError:  # possibly because of a later one
+        except HoldfastError:  # possibly caused by a later update
             updates = updates[:1]
             codes = self._encoder.encode(updates, program)
         facts = looked_up_each(codes, self._backend)

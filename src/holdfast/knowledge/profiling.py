@@ -1,4 +1,4 @@
-"""Where the time goes: the figures of each rule and delta rule, the slowest first, as text, JSON and a page."""
+"""Where the time goes: figures for each rule and delta rule, the slowest first, as text, JSON and HTML."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from holdfast.quick_dataclass import dataclass
 from holdfast.values.dictionary import Dictionary
 
 _NO_PROFILE = "E0945"
-_FAR = 4  # times as many rows as were expected, or as few, that a text points out
+_FAR = 4  # factor between expected and actual rows above which a step is flagged
 
 
 def profiled(make_backend: Factory) -> Factory:
-    """A factory of backends that say what each rule took."""
+    """A factory of backends that record the work of each rule."""
 
     def make(relations: Mapping[str, Relation], dictionary: Dictionary, watch: Any) -> Backend:
         backend = make_backend(relations, dictionary, watch)
@@ -41,7 +41,7 @@ def profiled(make_backend: Factory) -> Factory:
 
 @dataclass(frozen=True)
 class ProfiledStep:
-    """A step of a join order: the rows it gave, and those that were expected from what the step before gave."""
+    """A step of a join order: the rows it produced, and the rows expected from the output of the previous step."""
 
     text: str
     rows: int | None = None
@@ -53,7 +53,7 @@ class ProfiledStep:
         return self.text + rows + ("" if self.expected is None else f" (expected {self.expected:,.0f})") + "!" * far
 
     def as_json(self) -> dict[str, Any]:
-        """For `to_json`."""
+        """The step, for `to_json`."""
         return {"step": self.text, "rows": self.rows, "expectedRows": self.expected}
 
 
@@ -63,7 +63,7 @@ class ProfiledRule:
 
     rule: str
     text: str
-    delta: str | None  # the relation whose changed facts it starts from
+    delta: str | None  # the relation whose delta it starts from
     runs: int
     instances: int
     heads: int
@@ -80,7 +80,7 @@ class ProfiledRule:
         return "\n    ".join(lines)
 
     def as_json(self) -> dict[str, Any]:
-        """For `to_json`."""
+        """The rule, for `to_json`."""
         return {
             "rule": self.rule,
             "text": self.text,
@@ -96,14 +96,14 @@ class ProfiledRule:
 
 @dataclass(frozen=True, eq=False)
 class Profile:
-    """What rules took since the knowledge base was opened, the slowest first, and what hyper-nodes took at first."""
+    """The work of rules since the knowledge base was opened, slowest first, and of hyper-nodes in its evaluation."""
 
     rules: tuple[ProfiledRule, ...]
     nodes: tuple[NodeFigures, ...]
 
     @property
     def seconds(self) -> float:
-        """The time in rules; modules, counters and loading are not in it."""
+        """The time spent in rules, without modules, counters and loading."""
         return sum(rule.seconds for rule in self.rules)
 
     def __str__(self) -> str:
@@ -142,7 +142,7 @@ class Profile:
         }
 
     def to_html(self) -> str:
-        """A page that stands alone."""
+        """A self-contained HTML page."""
         return _PAGE.replace("BODY", self._repr_html_())
 
     def _repr_html_(self) -> str:
@@ -192,7 +192,7 @@ def profile_of(backend: Backend, program: Program, nodes: Sequence[NodeFigures])
 
 
 def _merged(plans: Sequence[PlanFigures], program: Program) -> list[ProfiledRule]:
-    """Plans of the same rule with the same steps are one."""
+    """Merge plans of the same rule with the same steps."""
     found: dict[tuple[object, ...], list[PlanFigures]] = {}
     for figures in plans:
         pivot = None if isinstance(figures.plan, AggregatePlan) else (figures.plan.pivot, figures.plan.order)
@@ -226,7 +226,7 @@ def _steps(several: Sequence[PlanFigures], program: Program) -> list[ProfiledSte
     if isinstance(plan, AggregatePlan):
         return [ProfiledStep(line) for line in lines]
     rows = [sum(numbers) for numbers in zip(*(figures.rows for figures in several), strict=True)][: len(plan.steps)]
-    if plan.steps and isinstance(plan.steps[-1], Join):  # it may write heads that are alike once
+    if plan.steps and isinstance(plan.steps[-1], Join):  # equal heads may be written only once
         rows[-1] = max(rows[-1], sum(figures.instances for figures in several))
     steps = []
     for place, line in enumerate(lines[:-1]):

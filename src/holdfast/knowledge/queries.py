@@ -1,4 +1,4 @@
-"""Queries: checked once for each program, and answered by relations of their own or, if they are one atom, by index."""
+"""Queries: checked once per program, then evaluated as rules, or answered from an index if they are one atom."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _NO_FACT = -1  # a code that no value in the dictionary has
 
 @dataclass(frozen=True)
 class PointLookup:
-    """A query that is one atom, with some columns known and different variables in others."""
+    """A query of one atom, with some columns known and distinct variables in the others."""
 
     relation: Relation
     key: tuple[int, ...]
@@ -35,7 +35,7 @@ class PointLookup:
     columns: tuple[int, ...]
 
     def answers(self, found: Codes) -> Codes:
-        """The answers, from the facts that have the key."""
+        """Project the facts that match the key to the answers."""
         rows = found[:, list(self.columns)]
         if len(self.key) + len(self.columns) == self.relation.arity or len(rows) < 2:
             return rows
@@ -44,18 +44,18 @@ class PointLookup:
 
 @dataclass(frozen=True)
 class CheckedQuery:
-    """A query under the rules of a program."""
+    """A query checked against a program."""
 
-    program: Program  # its own rules; the relations are all
-    own: tuple[Relation, ...]  # those that it is evaluated with
+    program: Program  # the query's own rules, with all relations
+    own: tuple[Relation, ...]  # the relations it is evaluated with
     parameters: tuple[str, ...]
-    kinds: tuple[Kind, ...]  # of the parameters
+    kinds: tuple[Kind, ...]  # types of the parameters
     looked_up: frozenset[str]  # parameters whose values need not be in the dictionary
-    atom: PointLookup | None  # if it is one atom
+    atom: PointLookup | None  # if the query is one atom
 
     @property
     def point(self) -> PointLookup | None:
-        """The same, if something of it is known."""
+        """The atom, if some column is known."""
         return self.atom if self.atom is not None and self.atom.key else None
 
     @property
@@ -73,7 +73,7 @@ class CheckedQuery:
         return [program.relations[name] for name in names if name not in own]
 
     def codes(self, values: Mapping[str, Value], dictionary: Dictionary) -> list[int | None]:
-        """The codes of the parameters, None for a value that no fact has; nothing is added to the dictionary."""
+        """The codes of the parameters; None for a value that no fact has.  Adds nothing to the dictionary."""
         self._expect(values)
         found = []
         for name, kind in zip(self.parameters, self.kinds, strict=True):
@@ -85,8 +85,10 @@ class CheckedQuery:
         return found
 
     def row(self, values: Mapping[str, Value], dictionary: Dictionary, *, may_add: bool) -> Codes | None:
-        """The fact of the parameters' relation, if there are parameters.  Where `may_add` is false, values that are
-        only looked up and that no fact has get a code that nothing has."""
+        """The fact of the parameters' relation, if there are parameters.
+
+        If `may_add` is false, a value that is only looked up and that no fact has gets a code that no value has.
+        """
         codes = self.codes(values, dictionary)
         for place, (name, code) in enumerate(zip(self.parameters, codes, strict=True)):
             if code is None:
@@ -111,7 +113,7 @@ class CheckedQuery:
 
 
 class Question:
-    """A query that was parsed; it is checked when the program is another one than before."""
+    """A parsed query; it is checked again when the program has changed."""
 
     def __init__(self, text: str) -> None:
         expect(text, str, "a query is a text", "kb.query('path(1, x)')")
@@ -120,7 +122,7 @@ class Question:
         self._checked: tuple[Program, CheckedQuery] | None = None
 
     def checked(self, program: Program) -> CheckedQuery:
-        """The query under the rules of a program."""
+        """The query checked against a program."""
         known = self._checked
         if known is None or known[0] is not program:
             known = self._checked = program, _checked(*check_query(self.formula, program), program)
@@ -136,7 +138,7 @@ def _checked(columns: Sequence[str], question: Program, program: Program) -> Che
 
 
 def _atom(question: Program) -> PointLookup | None:
-    """How to look the answers up, if the query is one atom."""
+    """The point lookup for a query of one atom."""
     if len(question.rules) != 1 or question.aggregates:
         return None
     [rule] = question.rules
@@ -169,7 +171,7 @@ def point_codes(query: CheckedQuery, values: Mapping[str, Value], dictionary: Di
 
 
 def evaluate_query(query: CheckedQuery, row: Codes | None, backend: Backend, watch: Watch) -> None:
-    """Evaluate a query; the backend gets its own relations and keeps them, the answers among them."""
+    """Evaluate a query; its own relations, including the answers, stay in the backend."""
     for relation in query.own:
         backend.add_relation(relation)
     if row is not None:

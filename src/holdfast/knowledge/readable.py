@@ -1,4 +1,4 @@
-"""What a knowledge base and a snapshot of it have in common: everything that reads."""
+"""Everything that reads, shared by a knowledge base and its snapshots."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class PreparedQuery:
 
     @public
     def __call__(self, parameters: Mapping[str, Value] | None = None) -> RelationView:
-        """The answers with these values for the parameters."""
+        """The answers with these parameter values."""
         return self._source.answer(self._question, parameters)
 
     @property
@@ -63,14 +63,14 @@ class PreparedQuery:
 
 
 class Readable(ABC):
-    """Relations, queries and explanations of one state, or of the last one."""
+    """Relations, queries and explanations of one state, or of the latest one."""
 
     _guard: Guard
     _noun: str
 
     @abstractmethod
     def _reader(self) -> FactReader:
-        """What reads one state."""
+        """The reader of a state."""
 
     @property
     def program(self) -> Program:

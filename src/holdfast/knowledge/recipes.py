@@ -1,4 +1,4 @@
-"""How a program becomes a knowledge base: with facts from a loader, and the settings that the user gave."""
+"""How a program becomes a knowledge base: with facts from a loader, and the user's settings."""
 
 from __future__ import annotations
 

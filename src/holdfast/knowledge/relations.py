@@ -1,4 +1,4 @@
-"""Relations by the names that users write, and the relations that the backend holds."""
+"""Find relations by the names that users write, and update the relations of the backend."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from holdfast.program.similar import similar
 
 
 def find_relation(name: str, program: Program) -> Relation | None:
-    """A relation by its name, by the name as written in the program, or by an IRI or prefixed name."""
+    """A relation by its name, its name as written in the program, an IRI or a prefixed name."""
     relations = program.relations
     prefix, colon, local = name.partition(":")
     expanded = f"<{program.prefixes.get(prefix, '')}{local}>" if colon else ""
@@ -35,25 +35,25 @@ def the_relation(name: str, program: Program) -> Relation:
 
 
 def written_name(predicate: str, arity: int, program: Program) -> str:
-    """The name that rules write: of two relations with the same name, one is `edge/3` inside."""
+    """The name as rules write it: if two relations share a name, one is `edge/3` internally."""
     base = predicate.removesuffix(f"/{arity}")
     shared = program.relations.get(base)
     return base if shared is not None and shared.arity != arity else predicate
 
 
 def predicate_of(name: str, arity: int, program: Program) -> str:
-    """The relation that a rule means by a name with so many arguments."""
+    """The relation that a rule means by a name with this many arguments."""
     shared = program.relations.get(name)
     return name if shared is None or shared.arity == arity else f"{name}/{arity}"
 
 
 def missing(old: Program, new: Program) -> dict[str, Relation]:
-    """The relations of one program that another does not have."""
+    """The relations of the old program that the new one lacks."""
     return {name: relation for name, relation in old.relations.items() if name not in new.relations}
 
 
 def differences(old: Mapping[str, Relation], new: Mapping[str, Relation]) -> tuple[list[Relation], list[Relation]]:
-    """New relations that there were none of, and old ones that have other types now."""
+    """The new relations, and the old ones whose types change."""
     return (
         [relation for name, relation in new.items() if name not in old],
         [relation for name, relation in old.items() if name in new and new[name].types != relation.types],
@@ -61,7 +61,7 @@ def differences(old: Mapping[str, Relation], new: Mapping[str, Relation]) -> tup
 
 
 def own_relations(backend: Backend, program: Program) -> None:
-    """Let the backend have the relations of the program, with these types, and no others."""
+    """Make the backend's relations those of the program, with its types."""
     there, own = backend.relations, program.relations
     drop_relations(backend, [relation for name, relation in there.items() if name not in own])
     fresh, retyped = differences(there, own)
@@ -71,7 +71,7 @@ def own_relations(backend: Backend, program: Program) -> None:
 
 
 def replace_relations(backend: Backend, relations: Iterable[Relation], others: Mapping[str, Relation]) -> None:
-    """Give relations without facts the types of others."""
+    """Give empty relations the types of others."""
     for relation in relations:
         virtual_relations(backend).materialise_rows((relation.name,))
         drop_relations(backend, (relation,))
@@ -79,7 +79,7 @@ def replace_relations(backend: Backend, relations: Iterable[Relation], others: M
 
 
 def drop_relations(backend: Backend, relations: Iterable[Relation]) -> None:
-    """Drop those of some relations that the backend has: making one may have reached a limit."""
+    """Drop relations, if the backend has them: adding one may have failed at a limit."""
     for relation in relations:
         if relation.name in backend.relations:
             backend.drop_relation(relation.name)

@@ -1,4 +1,4 @@
-"""The values that a repair may put where nothing determines one."""
+"""The values that a repair may use where nothing determines one."""
 
 from __future__ import annotations
 
@@ -13,12 +13,14 @@ from holdfast.knowledge.relations import predicate_of
 from holdfast.program.joined_columns import ColumnPlace, atoms_of, joined_columns
 from holdfast.program.model import Const
 
-_MOST = 1_000  # values of a column
+_MOST = 1_000  # values per column
 
 
 class ColumnValues:
-    """The values of explicit facts, rules, and what is asked, in columns that rules connect with one; if there are
-    none, in all columns of its type."""
+    """Candidate values for a column: from explicit facts, rules and the question, in columns that rules join with it.
+
+    If there are none, the values in all columns of its type.
+    """
 
     def __init__(self, state: Materialisation, asked: Iterable[Fact]) -> None:
         self._state, self._asked = state, tuple(asked)
@@ -27,7 +29,7 @@ class ColumnValues:
         self.is_complete = True
 
     def of(self, name: str, arity: int, place: int) -> Sequence[object]:
-        """The values for a column."""
+        """The candidates for a column."""
         relations = self._state.program.relations
         column = (predicate_of(name, arity, self._state.program), place)
         joined = self._joined[column]

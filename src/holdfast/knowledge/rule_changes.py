@@ -20,20 +20,20 @@ from holdfast.updates import Update
 
 
 class EditedRules:
-    """The rules after an update.  The materialisation has them when the commit has done `adopt`."""
+    """The rules after an update; the materialisation takes them over in `adopt`, a step of the commit."""
 
     def __init__(self, state: Materialisation, new_tree: tree.Program, program: Program) -> None:
         self._state, self._tree, self._program = state, new_tree, program
         self.rules = (new_tree, program)
         self.during = with_relations(program, missing(state.program, program))
-        """The new rules, with all relations that were there before."""
+        """The new rules, with all previous relations."""
 
     @cached_property
     def _differences(self) -> tuple[list[Relation], list[Relation]]:
         return differences(self._state.backend.relations, self.during.relations)
 
     def refuse_empty_views(self, insertions: Encoded) -> None:
-        """A relation of RDF statements that rules bring in has none of those that others have already."""
+        """Refuse a new relation of RDF statements that lacks the statements other relations already have."""
         fresh, _ = self._differences
         if not any(map(is_view, fresh)):
             return
@@ -48,14 +48,14 @@ class EditedRules:
         refuse_unmirrored(kept, given | insertions[0], self._state.dictionary, elsewhere, what=what)
 
     def add_relations(self) -> None:
-        """Let the backend have the relations that the update needs, for as long as it lasts."""
+        """Add the relations that the update needs to the backend."""
         backend, (fresh, retyped) = self._state.backend, self._differences
         replace_relations(backend, retyped, self.during.relations)
         for relation in fresh:
             backend.add_relation(relation)
 
     def adopt(self) -> None:
-        """A step of the commit.  Relations that no rule mentions any more stay only if they have explicit facts."""
+        """Take over the rules.  Relations that no rule mentions any more stay only if they have explicit facts."""
         state = self._state
         unused = missing(self.during, self._program)
         orphans = {name: relation for name, relation in unused.items() if state.backend.explicit.of((name,))}
@@ -65,7 +65,7 @@ class EditedRules:
 
 
 def rule_change(state: Materialisation, update: Update) -> EditedRules:
-    """The rules after an update, checked within the limit on seconds; those of now if it changes none."""
+    """The rules after an update, checked within the time limit; the current rules if it changes none."""
     with state.within_seconds():
         return EditedRules(state, *edited(state.tree, state.program, update, lambda name: _is_empty(state, name)))
 

@@ -1,4 +1,4 @@
-"""A version of a knowledge base to be read at leisure."""
+"""An immutable version of a knowledge base."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A program and its facts as a store has them: types and names of columns are those that they had."""
+"""A program and its facts from a store, with the stored column types and names."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from holdfast.values import Type
 from holdfast.values.dictionary import Codes, Dictionary
 
 ReadFrame: TypeAlias = Callable[[Path], Any]
-"""Gives a folder of Parquet files as a DataFrame."""
+"""Opens a folder of Parquet files as a DataFrame."""
 
 
 def stored_relations(program: Program) -> tuple[StoredRelation, ...]:
@@ -44,9 +44,9 @@ def load_stored(
     derived: Derived | None = None,
     frame: ReadFrame | None = None,
 ) -> Loaded:
-    """What a snapshot holds, checked and encoded; with a cache of what follows, only what that does not have.
+    """The contents of a snapshot, checked and encoded; if derived facts are cached, only what the cache lacks.
 
-    `frame` reads the folders that Spark wrote, whose facts stay there.
+    `frame` opens the folders that Spark wrote, whose facts stay there.
     """
     program = _stored_program(tree_program, relations)
     if derived is not None:
@@ -78,7 +78,7 @@ def _stored_program(tree_program: tree.Program, relations: Iterable[StoredRelati
 
 
 def refuse_other_types(program: Program, types: Mapping[str, Iterable[str]]) -> None:
-    """The rules of a store give its relations the types that they had, or it is not read."""
+    """Refuse a store whose rules no longer give its relations the stored types."""
     for name, stored in types.items():
         found = [type.value for type in program.relations[name].types] if name in program.relations else list(stored)
         if found != list(stored):
@@ -93,7 +93,7 @@ def _orphan(stored: StoredRelation) -> Relation:
 
 
 def _named_as_stored(relation: Relation, stored: StoredRelation | None) -> Relation:
-    """Undeclared columns are called after variables of the rules, and keep their names when those change."""
+    """Restore column names: undeclared columns are named after variables of the rules, which may have changed since."""
     if stored is None or relation.declared or relation.auxiliary:
         return relation
     columns = [replace(column, name=was[0]) for column, was in zip(relation.columns, stored.columns, strict=True)]

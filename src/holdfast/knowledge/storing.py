@@ -1,4 +1,4 @@
-"""How a knowledge base with a store is opened: made, resumed, or taken to another program."""
+"""Open a knowledge base with a store: create it, resume it, or migrate it to another program."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ from holdfast.store.writing import Store
 from holdfast.updates import Update
 from holdfast.values.dictionary import Dictionary
 
-_SHOWN = 8  # rules in a message
+_SHOWN = 8  # rules quoted in a message
 
 
 def with_store(
     program: tree.Program, folder: Path, evaluate: Evaluate, resume: Evaluate, *, migrate: bool
 ) -> KnowledgeBase:
-    """A knowledge base that is kept in a store: a new one, or the one that is there.
+    """A knowledge base kept in a store: a new one, or the existing one.
 
-    `resume` evaluates without the facts that were given, so that they need not be kept.
+    `resume` evaluates without the given facts, so that they need not be kept.
     """
     source = source_hash(program)
     if not exists(folder):
@@ -67,7 +67,7 @@ def with_store(
 
 
 def from_store(folder: Path, evaluate: Evaluate) -> KnowledgeBase:
-    """The knowledge base that a store keeps, with its own program."""
+    """The knowledge base in a store, with its own program."""
     store, stored = open_store(folder)
     try:
         kb = resumed(stored, evaluate, store)
@@ -79,16 +79,16 @@ def from_store(folder: Path, evaluate: Evaluate) -> KnowledgeBase:
 
 
 def earlier(folder: Path, resume: Evaluate) -> Callable[[int], KnowledgeBase]:
-    """Gives the states of versions that a store has."""
+    """A function that returns the state at an earlier version of a store."""
     return lambda version: resumed(read_store(folder).at(version), resume)
 
 
 def resumed(
     stored: StoreContents, evaluate: Evaluate, store: Store | None = None, frame: ReadFrame | None = None
 ) -> KnowledgeBase:
-    """The last state that a store has: the snapshot evaluated, then the updates since.  `store` keeps a cache of it.
+    """The last state of a store: its snapshot, then the updates since.  `store` caches derived facts.
 
-    `frame` reads what Spark wrote, for the spark engine.
+    `frame` opens what Spark wrote, for the spark engine.
     """
     kb = _snapshot(stored, evaluate, store, frame)
     replay(kb, stored.log.applied(), stored.folder)
@@ -97,7 +97,7 @@ def resumed(
 
 
 def _snapshot(stored: StoreContents, evaluate: Evaluate, store: Store | None, frame: ReadFrame | None) -> KnowledgeBase:
-    """The state of the snapshot: from the cache of what follows, if there is one that can be used, or evaluated."""
+    """The state of the snapshot, from the cache of derived facts if it is usable, else evaluated."""
     manifest = stored.manifest
     facts: dict[str, list[Path]] = {}
     for file in manifest.facts:
@@ -121,7 +121,7 @@ def _snapshot(stored: StoreContents, evaluate: Evaluate, store: Store | None, fr
 
 
 def replay(kb: KnowledgeBase, records: Sequence[LogRecord], folder: Path) -> None:
-    """Apply logged updates; those of facts several at a time, passing over the states between them."""
+    """Apply logged updates; updates of facts are merged, skipping the states between them."""
     waiting: list[Update] = []
     for record in records:
         for logged in _logged(record, folder).updates:
@@ -149,7 +149,7 @@ def _logged(record: LogRecord, folder: Path) -> LoggedCommit:
 
 
 def source_hash(program: tree.Program) -> str:
-    """What tells programs apart: their text without comments and layout."""
+    """A hash of a program's text without comments and layout."""
     return hashlib.sha256(show(program).encode()).hexdigest()
 
 
@@ -158,7 +158,7 @@ def _facts_of(kb: KnowledgeBase) -> Mapping[str, object]:
 
 
 def _other_program(folder: Path, kb: KnowledgeBase, program: tree.Program) -> UsageError:
-    """The error for a program that changed, with what migrating to it would do."""
+    """The error for a changed program, with what migrating to it would do."""
     old, new = _rules(parse(kb.rules_text(), "<store>")), _rules(program)
     notes = [f"it no longer has: {rule}" for rule in old if rule not in new]
     notes += [f"it also has: {rule}" for rule in new if rule not in old]

@@ -1,4 +1,4 @@
-"""Undoing updates: the inverses of the last ones, the last first."""
+"""Undo updates by applying their inverses, the latest first."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ class UndoStack:
         self._is_undoing = False
 
     def note(self, changes: Sequence[Change]) -> None:
-        """Some updates were committed."""
+        """Record committed updates."""
         if not self._is_undoing:
             self._inverses.extend(change.origin.inverse for change in changes if change.origin is not None)
 
     def clear(self) -> None:
-        """What was applied before cannot be undone."""
+        """Forget all updates: they can no longer be undone."""
         self._inverses.clear()
 
     def undo(self, apply: Callable[[Update], Change]) -> Change:
-        """Apply the inverse of the last update that is not undone."""
+        """Apply the inverse of the last update that is not undone yet."""
         if not self._inverses:
             help = f"the last {MOST} updates since the knowledge base was opened can be undone, with the memory engine"
             raise UsageError(Diagnostic(NO_INVERSE, "there is no update to undo", help=help))

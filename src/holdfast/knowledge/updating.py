@@ -1,4 +1,4 @@
-"""Updates become the state one at a time, and each says exactly what it changed."""
+"""Apply updates one at a time, each with its exact change."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ if TYPE_CHECKING:
     from holdfast.store.contents import ExplicitChange
     from holdfast.streaming.queue import UpdateQueue
 
-MOST_TOGETHER = 62  # updates in one pass: each has a bit of a word, and so has the state before them
+MOST_TOGETHER = 62  # updates in one pass: each takes a bit of a word, and so does the state before them
 
 
 class Updater:
-    """Applies updates to a materialisation.  Everything that may fail happens before the commit."""
+    """Applies updates to a materialisation.  Everything that can fail happens before the commit."""
 
     def __init__(self, state: Materialisation, views: Views) -> None:
         self._state, self._views = state, views
         self._encoder = UpdateEncoder(state.dictionary, state.backend)
-        self._prefetcher: Prefetcher | None = None  # of a stream whose updates wait
+        self._prefetcher: Prefetcher | None = None  # set for a stream that looks ahead
 
     def apply(self, update: Update, algorithm: str | Choice, *, keep: bool) -> Change:
-        """Make an update the new state; with `keep` false, only say what that would change."""
+        """Apply an update and return its change; with `keep` false, only compute the change."""
         the_update(update)
         refuse_size_limits(self._state.program)
         if changes_rules(update):
@@ -61,7 +61,7 @@ class Updater:
         return self._run(net, self._choice(algorithm, self._state.program), updates, keep=True)
 
     def origin(self, later: int, rules: EditedRules | None = None, *, is_applied: bool = True) -> MakeOrigin:
-        """Makes the origin of a change that will be the state so many updates from now."""
+        """A function that makes the origin of a change which will be committed `later` updates from now."""
         state = self._state
         before = state.tree, state.program
         after = before if rules is None else rules.rules
@@ -76,13 +76,13 @@ class Updater:
         return self.apply(update, AUTO, keep=False)
 
     def impact(self, update: Update) -> tuple[Impacted, ...]:
-        """The hyper-nodes that an update would bring up to date."""
+        """The hyper-nodes that an update would maintain."""
         during = rule_change(self._state, update).during
         given = {the_relation(name, during).name for name in (*update.delete, *update.insert)}
         return impact(self._state.program, during, given)
 
     def prepared(self, updates: Sequence[Update]) -> list[FactChange]:
-        """The facts of several updates that change no rules."""
+        """Encode several updates that change only facts."""
         expect_updates(updates)
         refuse_size_limits(self._state.program)
         if len(updates) > MOST_TOGETHER:
@@ -96,7 +96,7 @@ class Updater:
         """Mark what the next update in a queue deletes while another one is applied; None turns marking off."""
         state = self._state
         state.maintainer.marking = self._prefetcher = None
-        if queue is None:  # nothing is imported then: the interpreter may be about to end
+        if queue is None:  # import nothing: the interpreter may be shutting down
             return None
         from holdfast.maintenance.marking import Marking, derived
 
@@ -104,13 +104,13 @@ class Updater:
         if linking is None:
             return None
         prefetcher = Prefetcher(self._encoder, state.backend, queue.ahead)
-        self._prefetcher = None if state.takes_one_by_one else prefetcher  # limits hold for each update
+        self._prefetcher = None if state.takes_one_by_one else prefetcher  # limits apply to each update
         marking = Marking(lambda: prefetcher.next_deletions(state.program), linking.links(), derived(state.program))
         state.maintainer.marking = marking
         return marking
 
     def mend(self) -> None:
-        """A call was interrupted at an unknown point: compute again what can be."""
+        """Recompute what can be recomputed after a call was interrupted at an unknown point."""
         own_relations(self._state.backend, self._state.program)
         self._state.maintainer.mend()
         self._forget_prefetched()
@@ -142,7 +142,7 @@ class Updater:
         *,
         keep: bool,
     ) -> Change:
-        """The transaction: computed, reported, logged, committed, and then cleared up."""
+        """The transaction: compute, report, log, commit, clean up."""
         state = self._state
         during = state.program if rules is None else rules.during
 
@@ -170,7 +170,7 @@ class Updater:
         return change
 
     def _choice(self, algorithm: str | Choice, program: Program) -> Choice:
-        """What was asked for, with predicates for the relations' names."""
+        """The choice, with predicates in place of relation names."""
         choice = chosen(algorithm)
         if not choice.of_predicate:
             return choice
@@ -184,7 +184,7 @@ class Updater:
 
 @contextmanager
 def retracted_if_it_fails(ahead: LoggedAhead | None) -> Iterator[None]:
-    """What was logged ahead does not happen if the block raises."""
+    """Retract what was logged ahead if the block raises."""
     try:
         yield
     except BaseException:
@@ -194,25 +194,25 @@ def retracted_if_it_fails(ahead: LoggedAhead | None) -> Iterator[None]:
 
 
 def chosen(algorithm: str | Choice) -> Choice:
-    """An algorithm by its name, or a choice as it is."""
+    """A choice, from an algorithm's name or as given."""
     expect(algorithm, (str, Choice), "an algorithm is a name or a holdfast.Choice")
     return Choice(algorithm) if isinstance(algorithm, str) else algorithm
 
 
 def expect_updates(updates: object) -> None:
-    """Refuse what is not a list of updates."""
+    """Refuse anything but a list of updates."""
     expect(updates, Sequence, "several updates are a list", "put it into a list: [update]")
     for update in cast("Sequence[object]", updates):
         the_update(update)
 
 
 def changes_rules(update: Update) -> bool:
-    """Whether an update changes more than facts."""
+    """Whether an update changes rules."""
     return bool(update.add_rules or update.remove_rules)
 
 
 def refuse_size_limits(program: Program) -> None:
-    """What is incomplete on purpose has no exact changes."""
+    """Refuse programs with size limits: deliberately incomplete relations have no exact changes."""
     if program.size_limits:
         message = "a program with .limitsize is incomplete on purpose, so it cannot be maintained"
         raise UsageError(Diagnostic("E0913", message, help="remove the .limitsize"))

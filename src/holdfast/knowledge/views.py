@@ -1,4 +1,4 @@
-"""What is shown of a materialisation: relations, their sizes, and the changes of updates."""
+"""Views of a materialisation: relations, their sizes, and the changes of updates."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from holdfast.store.contents import ExplicitChange
 
 MakeOrigin: TypeAlias = Callable[[tuple[dict[str, RelationView], dict[str, RelationView]], Guard], "ChangeOrigin"]
-"""Makes the origin of a change from the explicit facts that go and come."""
+"""Makes the origin of a change from the removed and added explicit facts."""
 
 
 class Views:
-    """Makes views of the facts as they are now."""
+    """Creates views of the current facts."""
 
     def __init__(self, state: Materialisation, guard: Guard) -> None:
         self._state, self._guard = state, guard
@@ -39,7 +39,7 @@ class Views:
         return RelationView(relation, rows, self._state.dictionary, self._guard)
 
     def explicit_facts(self, relation: Relation) -> RelationView:
-        """The facts of a relation that were given."""
+        """The explicit facts of a relation."""
         return self._view(relation, self._state.backend.explicit)
 
     def sizes(self) -> dict[str, int]:
@@ -52,13 +52,13 @@ class Views:
         return {name: sizes.get(name, 0) for name in visible_relations(self._state.program)}
 
     def change(self, outcome: Outcome, program: Program, no_ops: int, origin: MakeOrigin) -> Change:
-        """What an update did, or is about to do, under the rules of a program."""
+        """The change of an update that is applied or about to be, under the rules of a program."""
         added, removed = (self._by_relation(facts, program) for facts in (outcome.added, outcome.removed))
         deleted, inserted = (self._by_relation(facts, program) for facts in outcome.explicit)
         return Change(added, removed, outcome.figures, no_ops, origin((deleted, inserted), self._guard))
 
     def explicit_change(self, facts: FactChange, program: Program, update: Update | None = None) -> ExplicitChange:
-        """What an update deletes and inserts under the rules of a program, for a log; with the rules it changes."""
+        """The deletions and insertions of an update under the rules of a program, for a log; with its rule changes."""
         from holdfast.store.contents import ExplicitChange
 
         deleted, inserted = (self._by_relation(part, program) for part in (facts.deletions, facts.insertions))
@@ -81,7 +81,7 @@ class Views:
 
 
 class ViewsByName(Mapping[str, RelationView]):
-    """Relations by name; the facts of one are only fetched when it is asked for."""
+    """Relations by name; the facts of each are fetched on access."""
 
     def __init__(self, relations: Mapping[str, Relation], view: Callable[[str], RelationView]) -> None:
         self._relations = relations

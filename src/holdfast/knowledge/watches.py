@@ -1,4 +1,4 @@
-"""A watched query as its user holds it: the changes of its answers wait until they are taken."""
+"""A watched query as its user sees it: changes of its answers wait until they are taken."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from holdfast.quick_dataclass import dataclass
 from holdfast.relation_view import RelationView, refuse_copying
 from holdfast.values import Row
 
-_MOST_WAITING = 1_000  # changes; the oldest of more are merged
-_LOOK = 0.05  # seconds of waiting between two looks at signals
+_MOST_WAITING = 1_000  # pending changes; beyond this, the oldest are merged
+_LOOK = 0.05  # seconds between two checks for signals while waiting
 
 
 @dataclass(frozen=True)
@@ -90,13 +90,13 @@ class QueryWatch:
 
     @property
     def is_closed(self) -> bool:
-        """Whether there will be no more changes."""
+        """Whether no more changes will come."""
         return self._is_closed
 
     # --- for the knowledge base ------------------------------------------------------------------------
 
     def put(self, change: WatchChange) -> None:
-        """The answers have changed."""
+        """Add a change of the answers."""
         with deferred(), self._moved:
             if not self._is_closed and (change.added or change.removed):
                 self._waiting.append(change)
@@ -105,7 +105,7 @@ class QueryWatch:
                 self._moved.notify_all()
 
     def fail(self, error: Exception) -> None:
-        """The query cannot be answered any more."""
+        """End the watch: the query can no longer be answered."""
         self._end(error)
 
     def _end(self, error: Exception | None) -> None:

@@ -1,9 +1,9 @@
-"""Watched queries: each commit is followed by the exact change of their answers.
+"""Watched queries: after each commit, watches receive the exact change of their answers.
 
-Watches of one text share a shape.  If the query is one atom, the rows of a change are looked up among the watches by
-the columns that are known.  Any other shape is a small materialisation of its own: its facts are the relations that the
-query reads, its rule is the query, and the values that are watched are the facts of the relation of parameters.  So a
-thousand watches of one shape are one rule.
+Watches of the same text share a shape.  If the query is one atom, the rows of a change are matched with the watches by
+the known columns.  Any other shape is a small materialisation of its own: its facts are the relations that the query
+reads, its rule is the query, and the watched values are the facts of the parameters' relation.  So a thousand watches
+of one shape are one rule.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ if TYPE_CHECKING:
     from holdfast.maintenance.transaction import Outcome
 
 WatchKey: TypeAlias = tuple[int, ...]
-"""The codes of the values that a watch gives for the parameters."""
+"""The codes of a watch's parameter values."""
 Moves: TypeAlias = dict[WatchKey, tuple[set[Row], set[Row]]]
-"""For each key, the answers that are removed and added."""
+"""For each key, the removed and the added answers."""
 
 
 class WatchedShape(ABC):
@@ -55,51 +55,51 @@ class WatchedShape(ABC):
         self.watches: dict[WatchKey, weakref.WeakSet[QueryWatch]] = {}
 
     def add(self, key: WatchKey, watch: QueryWatch) -> None:
-        """One more watch."""
+        """Add a watch."""
         if key not in self.watches:
             self.demand(key)
             self.watches[key] = weakref.WeakSet()
         self.watches[key].add(watch)
 
     def tidy(self) -> None:
-        """Drop what no watch needs any more."""
+        """Drop everything that no watch needs any more."""
         for key, watches in list(self.watches.items()):
             if all(watch.is_closed for watch in tuple(watches)):
                 del self.watches[key]
                 self.retire(key)
 
     def deliver(self, version: int, moves: Moves) -> None:
-        """Give each watch its part."""
+        """Pass each watch its part of the change."""
         for key, (removed, added) in moves.items():
             for watch in tuple(self.watches.get(key, ())):
                 watch.put(WatchChange(version, frozenset(added), frozenset(removed)))
 
     def fail(self, error: Exception) -> None:
-        """The query cannot be answered any more."""
+        """End all watches: the query can no longer be answered."""
         for watches in self.watches.values():
             for watch in tuple(watches):
                 watch.fail(error)
 
     @abstractmethod
     def moves(self, change: Change) -> Moves:
-        """What a change does to the answers."""
+        """How a change affects the answers."""
 
     def demand(self, key: WatchKey) -> None:  # noqa: B027  an atom needs nothing
-        """Some values are watched from now on."""
+        """Start watching these values."""
 
     def retire(self, key: WatchKey) -> None:  # noqa: B027
-        """They no longer are."""
+        """Stop watching these values."""
 
     @abstractmethod
     def renew(self, program: Program, change: Change, reader: FactReader) -> Moves:
-        """The rules have changed, and a change with them; gives what both do to the answers."""
+        """Switch to new rules; returns how they and the change affect the answers."""
 
 
 class WatchedAtom(WatchedShape):
     """Watches of one atom."""
 
     def moves(self, change: Change) -> Moves:
-        """What a change does to the answers."""
+        """How a change affects the answers."""
         found: Moves = {}
         atom = self.query.atom
         assert atom is not None
@@ -110,12 +110,12 @@ class WatchedAtom(WatchedShape):
         return found
 
     def renew(self, program: Program, change: Change, reader: FactReader) -> Moves:
-        """The facts say it all, if there is such a relation."""
+        """Switch to new rules; the facts in the change suffice, if the relation still exists."""
         self.program, self.query = program, self.question.checked(program)
         return self.moves(change)
 
     def _by_key(self, codes: Codes, atom: PointLookup) -> Iterable[tuple[WatchKey, list[Row]]]:
-        """The answers among some rows, by the keys that are watched."""
+        """The answers among some rows, by watched key."""
         types = self.query.answer.types
         for column, part in zip(atom.key, atom.known, strict=True):
             if isinstance(part, Const):
@@ -160,17 +160,17 @@ class WatchedRule(WatchedShape):
         self._maintainer = Maintainer(rules, evaluated.backend, (), evaluated.states, evaluated.statistics.nodes)
 
     def demand(self, key: WatchKey) -> None:
-        """Some values are watched from now on."""
+        """Start watching these values."""
         if key:
             self._moved({}, {PARAMETERS: np.array([key], np.int64)})
 
     def retire(self, key: WatchKey) -> None:
-        """They no longer are."""
+        """Stop watching these values."""
         if key:
             self._moved({PARAMETERS: np.array([key], np.int64)}, {})
 
     def moves(self, change: Change) -> Moves:
-        """What a change does to the answers."""
+        """How a change affects the answers."""
         deletions, insertions = (
             {r.name: views[r.name].codes for r in self.query.reads if r.name in views}
             for views in (change.removed, change.added)
@@ -178,7 +178,7 @@ class WatchedRule(WatchedShape):
         return self._moved(deletions, insertions) if deletions or insertions else {}
 
     def renew(self, program: Program, change: Change, reader: FactReader) -> Moves:
-        """Evaluate the query anew."""
+        """Evaluate the query again."""
         before = self._answers()
         self.program, self.query = program, self.question.checked(program)
         self._open(reader, list(self.watches))
@@ -204,7 +204,7 @@ class WatchedRule(WatchedShape):
         return found
 
     def _split(self, found: object) -> dict[WatchKey, set[Row]]:
-        """Answers by the values of the parameters, which are their last columns."""
+        """Group answers by the parameter values in their last columns."""
         assert isinstance(found, np.ndarray)
         rows = self.dictionary.decode_rows(found[:, : self._width], self.query.answer.types)
         answers: dict[WatchKey, set[Row]] = {}
@@ -214,7 +214,7 @@ class WatchedRule(WatchedShape):
 
 
 def _own_program(question: Program, query: CheckedQuery) -> Program:
-    """The query as a program of its own: what it reads are explicit facts."""
+    """The query as a program of its own, in which the relations it reads are explicit."""
     named = {
         name: replace(question.relations[name], auxiliary=False)
         for name in (ANSWER, PARAMETERS)
@@ -237,7 +237,7 @@ class Watches:
     def add(self, question: Question, values: Mapping[str, Value], watch: QueryWatch, *, initial: bool) -> None:
         """Watch a query with these values; with `initial`, its answers are the first change."""
         query, dictionary, reader = question.checked(self._state.program), self._state.dictionary, self._reader()
-        answers = reader.answer(question, values)  # errors are raised before anything is kept
+        answers = reader.answer(question, values)  # raises errors before anything is stored
         kinds = zip(query.parameters, query.kinds, strict=True)
         key = tuple(dictionary.encode_value(values[name], kind) for name, kind in kinds)
         self._shape(question, query, reader).add(key, watch)
@@ -252,21 +252,21 @@ class Watches:
         return self._shapes[question.text]
 
     def tidy(self) -> None:
-        """Drop what no watch needs any more."""
+        """Drop everything that no watch needs any more."""
         for text, shape in list(self._shapes.items()):
             shape.tidy()
             if not shape.watches:
                 del self._shapes[text]
 
     def end(self) -> None:
-        """The state that was watched is replaced by another one."""
+        """End all watches, because the watched state is replaced."""
         message = "the knowledge base was loaded anew, so the changes of this query are not known"
         for shape in self._shapes.values():
             shape.fail(UsageError(Diagnostic("E0954", message, help="watch the query again")))
         self._shapes = {}
 
     def _notify(self, changes: Sequence[Change]) -> None:
-        """Pass on what a commit did.  The commit has happened, so what fails here only ends its watches."""
+        """Pass on a commit.  The commit has happened, so a failure here only ends the watches."""
         with shielded():
             for text, shape in list(self._shapes.items()):
                 try:

@@ -1,4 +1,4 @@
-"""Several updates computed in one pass, whose states become the present one after the other."""
+"""Several updates computed in one pass, and committed one after the other."""
 
 from __future__ import annotations
 
@@ -24,8 +24,10 @@ if TYPE_CHECKING:
 
 
 class ChangeWindow:
-    """Updates whose changes are known; `advance` makes the next one the state.  If anything else happens to the
-    knowledge base before that, they are no longer `current`."""
+    """Updates with known changes; `advance` commits the next one.
+
+    Any other change of the knowledge base makes the window stale (`is_current`).
+    """
 
     def __init__(
         self,
@@ -38,7 +40,7 @@ class ChangeWindow:
         window: Window,
         ahead: LoggedAhead | None = None,
     ) -> None:
-        """`ahead`: they are in the log already, and are to become the state at once."""
+        """`ahead` means that the updates are already in the log, to be committed at once."""
         self._state, self._updater, self._views, self._guard = state, updater, views, guard
         self._updates, self._facts, self._window, self._ahead = updates, facts, window, ahead
 
@@ -50,15 +52,14 @@ class ChangeWindow:
 
     @exclusive
     def advance(self) -> Change | None:
-        """The next update is the new state; says what that changed.  None, and nothing happens, if it is not current
-        any more: another thread may have been quicker."""
+        """Commit the next update and return its change; None, with no effect, if another thread was faster."""
         if not self._window.is_current:
             return None
         [change] = self._advanced(self._window.done + 1)
         return change
 
     def all(self) -> list[Change]:
-        """All that are left, at once."""
+        """Commit all remaining updates at once."""
         with retracted_if_it_fails(self._ahead):
             return self._advanced(len(self._updates))
 
@@ -82,7 +83,7 @@ class ChangeWindow:
             state.next_version(updates),
         ]
         commit(state.backend, steps)
-        if number == len(self._updates):  # row ids change: only when they are no longer needed
+        if number == len(self._updates):  # row ids change, so only after the last use
             for i in range(number):
                 housekeeping(state.backend).tidy(window.outcome(i).removed)
         state.committed(changes)
@@ -99,9 +100,9 @@ def change_window(
     *,
     at_once: bool = False,
 ) -> ChangeWindow:
-    """The states after several updates of facts; it is abandoned after this number of `seconds` of processor time.
+    """The states after several updates of facts; abandoned after this many `seconds` of processor time.
 
-    If they are to become the state `at_once`, they may be logged while they are computed.
+    If all are to be committed `at_once`, they may be logged while they are computed.
     """
     from holdfast.maintenance.window_transaction import window
 

@@ -1,4 +1,4 @@
-"""The language: from text to the syntax tree and back."""
+"""The language: parsing text to the syntax tree, and printing it."""
 
 from holdfast.language.formatter import format_source
 from holdfast.language.parser import parse, parse_body

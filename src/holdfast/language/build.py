@@ -1,7 +1,7 @@
-"""From the parser's reductions to the syntax tree.
+"""Build the syntax tree from the parser's reductions.
 
-Terms and formulas come through the same grammar rules; here, where the surroundings are known, each is asked
-to be what its place needs, and what cannot be is a diagnostic that names it.
+Terms and formulas share grammar rules.  Here, where the context is known, each is converted to what its place needs;
+otherwise a diagnostic names it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _FORMULAS: Final = (
 )
 
 Expression: TypeAlias = tree.Term | tree.Formula
-# What a reduction hands over: tokens and nodes in the order of the grammar rule, which alone knows their kinds.
+# The values of a reduction: tokens and nodes in the order of the grammar rule, which determines their kinds.
 Children: TypeAlias = list[Any]
 
 
@@ -42,8 +42,8 @@ class Builder:
 
     def __init__(self, source: SourceText, diagnostics: Diagnostics) -> None:
         self._source, self._diagnostics = source, diagnostics
-        self._loose: dict[int, tree.Call] = {}  # by id, `count(t)`, `max(t)`: good only as an argument of a head
-        self._edge: dict[int, tree.Number] = {}  # by id, 2^63: good only behind a minus
+        self._loose: dict[int, tree.Call] = {}  # `count(t)`, `max(t)` by id: valid only as an argument of a head
+        self._edge: dict[int, tree.Number] = {}  # 2^63 by id: valid only after a minus
 
     def _span(self, first: Token | tree.Node, last: Token | tree.Node) -> Span:
         start = first if isinstance(first, Token) else first.span
@@ -214,7 +214,7 @@ class Builder:
                 return tree.Subsumption(self._head(worse), self._head(better), body, span=clause[0].span)
         atoms, span = tuple(map(self._head, heads)), self._span(children[0], children[-1])
         if body is None and any(_has_aggregate(argument) for atom in atoms for argument in atom.arguments):
-            body = tree.Truth(True, span=span)  # such a fact follows from others
+            body = tree.Truth(True, span=span)  # an aggregate has to be derived, so this is a rule
         rule = tree.Rule(atoms, body, attributes, span=span)
         self._finish_clause()
         return rule
@@ -261,7 +261,7 @@ class Builder:
     def parenthesis(self, children: Children) -> Expression:
         """`( … )`, around a term or a formula."""
         inside: Expression = children[1]
-        if isinstance(inside, (tree.Binary, tree.Unary)):  # what is built upon it begins or ends with the parenthesis
+        if isinstance(inside, (tree.Binary, tree.Unary)):  # a surrounding term's span must include the parentheses
             return replace(inside, span=self._span(children[0], children[2]))
         return inside
 
@@ -322,7 +322,7 @@ class Builder:
         return tree.PrefixedName(prefix, local, span=self._here(children[0]))
 
     def quoted(self, children: Children) -> tree.String:
-        """`'text'` without arguments: a mistake of people who come from elsewhere."""
+        """`'text'` without arguments: a mistake of users of other languages."""
         token, text = children[0], children[0][1:-1].replace("''", "'")
         self._diagnostics.error(
             "E0109",
@@ -337,7 +337,7 @@ class Builder:
         return self._climb(children[::-1], 0)
 
     def _climb(self, rest: Children, least: int) -> tree.Term:
-        """Take operands off the end of `rest` as long as operators bind at least so tightly."""
+        """Take operands off the end of `rest` as long as operators bind at least this tightly."""
         first = rest.pop()
         left = self._unary(first, self._climb(rest, UNARY)) if isinstance(first, Token) else self._term(first)
         while rest and LEVELS[rest[-1]] >= least:
@@ -352,7 +352,7 @@ class Builder:
         return tree.Unary(str(operator), operand, span=self._span(operator, operand))
 
     def call(self, children: Children) -> tree.Call:
-        """`f(x)`: a functor, or an atom when its place asks for a formula."""
+        """`f(x)`: a functor, or an atom where a formula is needed."""
         name, arguments = children[0], children[2] if len(children) == 4 else ()
         call = tree.Call(str(name), arguments, span=self._span(name, children[-1]))
         if name in AGGREGATES and len(arguments) == 1:
@@ -391,7 +391,7 @@ class Builder:
         body = self._formula(children[-1])
         return tree.Aggregate(str(children[0]), target, body, span=self._span(children[0], children[-1]))
 
-    # --- what a place asks for ---
+    # --- converting to what a place needs ---
 
     def _term(self, node: Expression) -> tree.Term:
         if not isinstance(node, _FORMULAS):
@@ -448,7 +448,7 @@ class Builder:
         return term
 
     def _finish_clause(self) -> None:
-        """Report what is valid only in a place that it does not have."""
+        """Report expressions that are valid only in another place."""
         for call in self._loose.values():
             self._diagnostics.error(
                 "E0113",
@@ -492,5 +492,5 @@ def _flat(
     kind: type[tree.Conjunction] | type[tree.Disjunction],
     items: Iterable[tree.Formula],
 ) -> tuple[tree.Formula, ...]:
-    """The items, with those of nested formulas of the same kind in their place."""
+    """The items, with nested formulas of the same kind flattened."""
     return tuple(part for item in items for part in (item.items if isinstance(item, kind) else (item,)))

@@ -1,4 +1,4 @@
-"""Every code of reading a text, with its meaning; docs/errors.md describes each."""
+"""The error codes of parsing, with their meanings; docs/errors.md describes each."""
 
 from __future__ import annotations
 

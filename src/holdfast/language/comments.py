@@ -1,4 +1,4 @@
-"""The comments of a source, kept beside the tree so that `fmt` loses none."""
+"""The comments of a source, kept beside the tree so that `fmt` keeps them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from holdfast.quick_dataclass import dataclass
 
 @dataclass(frozen=True)
 class Comment:
-    """A comment as written, with its marks; `own_line` if nothing precedes it on its line."""
+    """A comment as written, with its delimiters; `own_line` if nothing precedes it on its line."""
 
     text: str
     position: int

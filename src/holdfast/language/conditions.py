@@ -1,4 +1,4 @@
-"""The conditions of `#if`: integers, `defined(X)`, C's operators; other names are 0."""
+"""The conditions of `#if`: integers, `defined(X)` and C's operators; other names are 0."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ _OPERATIONS: Final[dict[str, Callable[[int, int], int]]] = {
 
 
 class ConditionError(Exception):
-    """A malformed condition; the text has the reason."""
+    """A malformed condition; the message is the reason."""
 
 
 def condition(tokens: list[PpToken], macros: Macros) -> int:
-    """The value of a condition."""
+    """Evaluate a condition."""
     text = re.sub(
         r"\bdefined\s*(?:\(\s*(\w+)\s*\)|(\w+))",
         lambda found: str(int((found[1] or found[2]) in macros)),
@@ -60,13 +60,13 @@ def _words(text: str) -> Iterator[str]:
 
 
 class _Reader:
-    """Takes a condition apart, loosest operators first."""
+    """Parses a condition, loosest operators first."""
 
     def __init__(self, words: list[str]) -> None:
         self.rest = words[::-1]
 
     def level(self, number: int) -> int:
-        """The value of what binds at least so tightly."""
+        """The value of an expression whose operators bind at least this tightly."""
         if number == len(_LEVELS):
             return self._primary()
         value = self.level(number + 1)

@@ -1,4 +1,4 @@
-"""Nodes of the tree in the user's words, for messages."""
+"""Describe nodes of the tree in messages."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from holdfast.language import tree
 
 
 def described(node: tree.Term | tree.Formula) -> str:
-    """What a node is, as a message says it."""
+    """A node in the user's words."""
     match node:
         case tree.Atom(name):
             return f"the atom {name.text}(…)"

@@ -1,4 +1,4 @@
-"""Rules taken out of a program and put in, as an update does it; a rule keeps its name whatever happens around it."""
+"""Add and remove rules, as updates do; every other rule keeps its name."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from holdfast.language.tree import Item, Program, Rule, RuleAttribute
 
 
 def rules_named(program: Program) -> Program:
-    """The program without its facts, each rule with a name: its own, or r1, r2 … by its place."""
+    """The program without its facts, each rule with a name: its own, or r1, r2 … by position."""
     rules = [item for item in program.items if isinstance(item, Rule) and item.body is not None]
     places = {id(rule): number for number, rule in enumerate(rules, 1)}
     items = [item for item in program.items if not isinstance(item, Rule) or id(item) in places]
@@ -23,7 +23,7 @@ def rules_named(program: Program) -> Program:
 
 
 def name_of(rule: Rule) -> str:
-    """A rule's name."""
+    """The name of a rule."""
     return next(attribute.value for attribute in rule.attributes if attribute.name == "name")
 
 
@@ -33,9 +33,9 @@ def rule_names(program: Program) -> set[str]:
 
 
 def with_rules(program: Program, text: str, source: str, taken: Iterable[str] = ()) -> Program:
-    """The program with the rules (and declarations) of a text.
+    """The program with the rules (and declarations) of a text added.
 
-    A rule without a name gets the number after the highest one, those of `taken` names counted.
+    A rule without a name gets the next free number, counting `taken` names too.
     """
     added = parse(text, source)
     facts = [item for item in added.items if isinstance(item, Rule) and item.body is None]
@@ -52,7 +52,7 @@ def with_rules(program: Program, text: str, source: str, taken: Iterable[str] = 
 
 
 def without_rules(program: Program, wanted: str, source: str) -> Program:
-    """The program without a rule given by its name, or without those of a text."""
+    """The program without the rule of this name, or without the rules of a text."""
     rules = [item for item in program.items if isinstance(item, Rule)]
     named = [rule for rule in rules if name_of(rule) == wanted][:1]
     if not named and ":-" not in wanted:
@@ -62,7 +62,7 @@ def without_rules(program: Program, wanted: str, source: str) -> Program:
 
 
 def _written_like(rules: list[Rule], text: str, source: str) -> list[Rule]:
-    """For each rule of a text the first of some rules that is written like it."""
+    """For each rule of a text, the first of the given rules with the same heads and body."""
     found: list[Rule] = []
     for wanted in parse(text, source).items:
         alike = [

@@ -30,7 +30,7 @@ _VALUE: Final = frozenset({"IDENT", "NUMBER", "STRING"})
 
 @dataclass(frozen=True)
 class Failure:
-    """Where the parser stopped: the tokens it was given from `start` on, and what it would have accepted."""
+    """Where the parser stopped: its tokens from `start` on, and what it would have accepted."""
 
     source: SourceText
     tokens: list[Token]
@@ -45,12 +45,12 @@ class Failure:
 
     @property
     def type(self) -> str:
-        """The kind of the unexpected token."""
+        """The type of the unexpected token."""
         return "END" if self.at_end else self.tokens[self.index].type
 
     @property
     def text(self) -> str:
-        """The unexpected token."""
+        """The text of the unexpected token."""
         return "" if self.at_end else str(self.tokens[self.index])
 
     @property
@@ -60,7 +60,7 @@ class Failure:
 
     @property
     def item(self) -> int:
-        """Where the item begins."""
+        """The beginning of the item."""
         return item_start(self.tokens, self.start, self.index)
 
     @property
@@ -70,7 +70,7 @@ class Failure:
 
     @property
     def span(self) -> Span:
-        """The token's place; at the end of the text, the place behind the last token."""
+        """The place of the token; at the end of the text, the place after the last token."""
         if self.directive_ends:
             return self.behind(self.tokens[self.index - 1])
         if not self.at_end:
@@ -80,7 +80,7 @@ class Failure:
         return self.behind(self.tokens[-1])
 
     def behind(self, token: Token) -> Span:
-        """The place behind a token."""
+        """The place after a token."""
         end = span_of(self.source, token)
         return Span(self.source, end.end_line, end.end_column, end.end_line, end.end_column + 1)
 
@@ -90,18 +90,18 @@ class Failure:
         return " or ".join(filter(None, [", ".join(words[:-1]), words[-1]])) if words else "the end"
 
     def found(self) -> str:
-        """What was found here."""
+        """What was found here, in the user's words."""
         if self.at_end:
             return "the text ends"
         return "the directive ends" if self.directive_ends else f"found `{self.text}`"
 
     @property
     def directive_ends(self) -> bool:
-        """Whether another item begins while a directive still lacks something."""
+        """Whether another item begins while a directive is incomplete."""
         return self.in_directive and self.type in BEGINS_ITEM and self.before is not None
 
     def open_parenthesis(self) -> Token | None:
-        """The innermost bracket of the item that is still open here."""
+        """The innermost bracket of the item that is open here."""
         stack: list[Token] = []
         for token in self.tokens[self.item : self.index]:
             if token.type in ("LPAR", "LBRACE"):
@@ -133,7 +133,7 @@ def _expected_words(accepts: frozenset[str]) -> list[str]:
 
 
 def _said_otherwise(type: str, accepts: frozenset[str]) -> bool:
-    """Signs that a longer word already covers."""
+    """Whether a more general expectation already covers this one."""
     return (type == "EQUALS" and "COMPARE" in accepts) or (
         type == "LPAR" and bool(accepts >= _VALUE or accepts & OPERATORS)
     )

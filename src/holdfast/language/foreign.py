@@ -1,4 +1,4 @@
-"""What people who know other languages write, and how it is written here."""
+"""What users of other languages write, and how it is written here."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ _SQL: Final = frozenset({"select", "insert", "delete", "update", "create"})
 
 
 def value_help(name: str) -> str | None:
-    """What to do about a word that means a value elsewhere: `True`, `null`."""
+    """The hint for a word that is a value in other languages: `True`, `null`."""
     return _NO_VALUES.get(name.lower())
 
 
 def type_help(name: str) -> str | None:
-    """The type that is called otherwise elsewhere."""
+    """The type that other languages call by this name."""
     return _TYPES.get(name.lower())
 
 
 def foreign_hint(failure: Failure) -> str | None:
-    """What was meant, if it is what another language has."""
+    """The hint for a construct of another language."""
     before, text = failure.before, failure.text
     if before is None or failure.in_directive:
         return None

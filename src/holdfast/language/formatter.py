@@ -1,7 +1,7 @@
-"""`holdfast fmt`: a program in its canonical form, with its comments and its blank lines.
+"""`holdfast fmt`: a program in canonical form, with its comments and blank lines.
 
-A comment belongs to the item it stands in, behind (on the same line) or before.  Inside a rule it belongs to
-a literal, and the rule is then broken one literal a line, so that the comment keeps its neighbour.
+A comment belongs to the item that contains it, that it follows on the same line, or that it precedes.  Inside a rule it
+belongs to a literal, and the rule is then printed one literal per line, so that the comment stays beside it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from holdfast.quick_dataclass import dataclass
 
 @dataclass
 class _Block:
-    """Lines that stay together, and the lines of the source they come from."""
+    """Lines that stay together, and their lines in the source."""
 
     lines: list[str]
     first: int
@@ -42,7 +42,7 @@ def format_source(text: str, name: str = "<text>") -> str:
 
 
 def _lines(blocks: list[_Block]) -> list[str]:
-    """The lines of blocks, with one blank line where there were some."""
+    """The lines of blocks, with runs of blank lines collapsed to one."""
     lines: list[str] = []
     for before, block in zip((None, *blocks), blocks, strict=False):
         if before is not None and block.first - before.last > 1:
@@ -52,7 +52,7 @@ def _lines(blocks: list[_Block]) -> list[str]:
 
 
 def _blocks(items: Sequence[tree.Item], comments: Iterable[Comment]) -> list[_Block]:
-    """Items and the comments between them, in the order of the source."""
+    """Items and the comments between them, in source order."""
     placed = [_Placed(item) for item in items]
     blocks = []
     index = 0
@@ -83,14 +83,14 @@ def _item_block(placed: _Placed) -> _Block:
 
 
 def _component(component: tree.Component, comments: list[Comment]) -> list[str]:
-    """A component with its items and comments one step further in; of a comment, its first line."""
+    """A component with its items and comments indented one step further; of a comment, only its first line."""
     blocks = _blocks(component.items, comments)
     inside = [INDENT + line if line else "" for line in _lines(blocks)]
     return [component_head(component), *inside, "}"]
 
 
 def _commented_rule(rule: tree.Rule, comments: list[Comment]) -> tuple[list[str], list[Comment]]:
-    """The lines of a rule with comments inside, and the comments that go behind it."""
+    """The lines of a rule with comments inside, and the comments to print after it."""
     parts = list(pieces(rule))
     before, behind = _by_piece(parts, comments)
     leading = list(map(_text, before[0]))
@@ -104,7 +104,7 @@ def _commented_rule(rule: tree.Rule, comments: list[Comment]) -> tuple[list[str]
 
 
 def _by_piece(parts: list[RulePart], comments: list[Comment]) -> tuple[list[list[Comment]], list[list[Comment]]]:
-    """For each piece the comments on lines before it, and those behind it."""
+    """For each piece, the comments on lines before it and those after it."""
     before: list[list[Comment]] = [[] for _ in parts]
     behind: list[list[Comment]] = [[] for _ in parts]
     starts = [_start(piece.nodes[0].span) for piece in parts]
@@ -118,7 +118,7 @@ def _by_piece(parts: list[RulePart], comments: list[Comment]) -> tuple[list[list
 
 
 def _with_behind(text: str, indent: str, comments: Sequence[Comment]) -> list[str]:
-    """A text with comments behind it: one on its line, the others below."""
+    """A text followed by comments: the first on the same line, the others below."""
     if not comments:
         return [text]
     rest = [indent + _text(comment) for comment in comments[1:]]

@@ -12,7 +12,7 @@ from holdfast.language.vocabulary import AGGREGATES, KEYWORDS
 
 
 def aggregate_help(function: str) -> str:
-    """How to write an aggregate that lacks a variable."""
+    """The hint for an aggregate that lacks a variable."""
     return f"in a head write {function}(y) with a variable of the body; in a body, {function} : {{ … }}"
 
 

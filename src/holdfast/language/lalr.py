@@ -1,7 +1,7 @@
-"""An LALR(1) automaton: runs over tokens by tables, and calls a builder at each reduction.
+"""An LALR(1) automaton: runs tables over tokens, and calls a builder at each reduction.
 
-Lark makes the tables from the grammar (`tables.py`).  To run them needs nothing of lark, whose import takes as long as
-the rest of the language.
+Lark generates the tables from the grammar (`tables.py`).  Running them does not need lark, whose import takes as long
+as the rest of the language.
 """
 
 from __future__ import annotations
@@ -12,25 +12,23 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from holdfast.language.token import Token
 
 END: Final = "$END"
-# What a state does with a terminal, and where it goes behind a nonterminal: n shifts to state n, ~n reduces by rule n.
+# The action on a terminal, and the next state after a nonterminal: n shifts to state n, ~n reduces by rule n.
 ParserState: TypeAlias = Mapping[str, int]
-ParsedValue: TypeAlias = (
-    Any  # a token, what the builder made of a rule, or the list of children of a rule without callback
-)
+ParsedValue: TypeAlias = Any  # a token, the builder's result for a rule, or the children of a rule without callback
 
 
 class GrammarRule(NamedTuple):
-    """A rule of the grammar, as a reduction by it needs it."""
+    """A grammar rule with what a reduction needs."""
 
     origin: str
     size: int
     callback: str
-    spliced: tuple[bool, ...] | None  # which children are lists that the rule takes over; None if none is
-    single: bool  # an only child stands for the rule
+    spliced: tuple[bool, ...] | None  # which children are lists to splice in; None if none is
+    single: bool  # replace the rule by an only child
 
 
 class ParserTables(NamedTuple):
-    """What the automaton runs by."""
+    """The tables of the automaton."""
 
     states: Sequence[ParserState]
     rules: Sequence[GrammarRule]
@@ -47,7 +45,7 @@ class UnexpectedTokenError(Exception):
 
 
 class Parser:
-    """Tables with a builder, whose methods have the names of the grammar's rules and take their children."""
+    """Tables and a builder, whose methods are named after the grammar's rules and take their children."""
 
     def __init__(self, tables: ParserTables, builder: object) -> None:
         self._tables = tables
@@ -56,7 +54,7 @@ class Parser:
         ]
 
     def parse(self, tokens: Sequence[Token], first: int, start: str) -> ParsedValue:
-        """What the builder makes of the tokens from `first` on."""
+        """Parse the tokens from `first` on, and return the builder's result."""
         stack, values = [self._tables.starts[start]], list[ParsedValue]()
         for index in range(first, len(tokens)):
             token = tokens[index]
@@ -68,18 +66,18 @@ class Parser:
         return values[-1]
 
     def accepted(self, tokens: Iterable[Token], start: str) -> frozenset[str] | None:
-        """The kinds of tokens that may follow these, None if these themselves are not accepted."""
+        """The types of tokens that may follow these; None if these are not accepted."""
         stack = [self._tables.starts[start]]
         if all(self._feed(stack, None, token.type) for token in tokens):
             return self._accepted(stack)
         return None
 
     def _accepted(self, stack: list[int]) -> frozenset[str]:
-        kinds = (kind for kind in self._tables.states[stack[-1]] if kind.isupper())  # terminals, with $END
+        kinds = (kind for kind in self._tables.states[stack[-1]] if kind.isupper())  # terminals, including $END
         return frozenset(kind for kind in kinds if self._feed(stack.copy(), None, kind, *self._tables.ends.values()))
 
     def _feed(self, stack: list[int], values: list[ParsedValue] | None, kind: str, *ends: int) -> bool:
-        """Reduce while the tables say so, then shift a token of this kind or, at the end of the text, reach an end.
+        """Reduce as the tables say, then shift a token of this type or, at the end of the text, reach an end state.
 
         False if the tables have no action for it.
         """
@@ -109,8 +107,10 @@ class Parser:
 
 
 def _spliced(children: list[ParsedValue], spliced: tuple[bool, ...]) -> list[ParsedValue]:
-    """The children, those of a repetition in the place of its list; a repetition that begins the rule goes on with it,
-    or a list would be copied for each of its elements."""
+    """The children, with lists of repetitions spliced in.
+
+    A leading list is extended in place; otherwise it would be copied for each element.
+    """
     found: list[ParsedValue] = children[0] if spliced[0] else [children[0]]
     for child, inside in zip(children[1:], spliced[1:], strict=True):
         if inside:

@@ -1,4 +1,4 @@
-"""Numbers and strings as they are written: what they mean and what is wrong with them."""
+"""Number and string literals: their values, and their mistakes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _escape = re.compile(r"\\(?:u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|.)")
 
 
 def number_kind(text: str) -> tuple[tree.NumberKind, str]:
-    """Which literal a text is, and its digits as the tree keeps them: without the u of an unsigned one."""
+    """The kind of a literal, and its digits as the tree keeps them: without the u of an unsigned one."""
     if text.endswith("u"):
         return tree.NumberKind.UNSIGNED, _without_zeros(text[:-1])
     if text[:2].lower() not in ("0x", "0b") and any(c in text for c in ".eE"):
@@ -27,12 +27,12 @@ def number_kind(text: str) -> tuple[tree.NumberKind, str]:
 
 
 def _without_zeros(text: str) -> str:
-    """Decimal digits without leading zeros, which Python would not read."""
+    """Decimal digits without leading zeros, which Python rejects."""
     return (text.lstrip("0") or "0") if text.isdigit() else str(text)
 
 
 def integer(text: str) -> int:
-    """The value of an integer literal; of one with more digits than 64 bits can have, some number beyond them."""
+    """The value of an integer literal; if it has too many digits for 64 bits, some number out of range."""
     return _BEYOND if text.isdigit() and len(text) > _MOST_DIGITS else int(text, 0)
 
 
@@ -55,7 +55,7 @@ def range_mistake(number: tree.Number) -> Mistake | None:
 
 
 def unescape(text: str, report: Callable[[Mistake, int, int], None]) -> str:
-    """A string's characters; `report` hears of each bad escape, where it begins and how long it is."""
+    """Resolve the escapes of a string; `report` is called with the position and length of each bad one."""
 
     def one(found: re.Match[str]) -> str:
         value = _escaped(found.group())

@@ -1,7 +1,7 @@
-"""Macros of the C preprocessor: the tokens it sees, and what a macro stands for.
+"""Macros of the C preprocessor: its tokens, and macro expansion.
 
-The algorithm is the one of the C standard (Prosser): each token carries the names it may no longer be expanded by, so
-that an expansion ends.  A token that a macro's text brings stands where the macro is used; an argument keeps its place.
+The algorithm is Prosser's, from the C standard: each token carries the macros that may no longer expand it, so that an
+expansion ends.  A token from a macro's body is placed where the macro is used; an argument keeps its place.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ BUILT_IN: Final = frozenset({"__FILE__", "__LINE__"})
 
 @dataclass(frozen=True)
 class PpToken:
-    """A token with the place it was written at; `macro` is the one whose text brought it."""
+    """A token with its place in the source; `macro` is the one whose body it comes from."""
 
     kind: str
     text: str
@@ -56,7 +56,7 @@ class Macro:
 
     @property
     def variadic(self) -> bool:
-        """Whether the last parameter takes all that is left."""
+        """Whether the last parameter takes all remaining arguments."""
         return bool(self.parameters) and self.parameters is not None and self.parameters[-1] == _VARIADIC
 
 
@@ -64,7 +64,7 @@ Macros = Mapping[str, Macro]
 
 
 class MacroCallError(Exception):
-    """A macro is used in a way that it has no meaning for; `token` is its name there."""
+    """An invalid use of a macro; `token` is its name there."""
 
     def __init__(self, message: str, token: PpToken) -> None:
         super().__init__(message)
@@ -87,7 +87,7 @@ def tokens_of(text: str, source: SourceText, line: int, column: int) -> list[PpT
 
 
 def macro_of(tokens: list[PpToken]) -> Macro | None:
-    """The macro after `#define`, or None."""
+    """Parse the macro after `#define`; None if it is malformed."""
     tokens = _stripped([replace(t, kind="SPACE", text=" ") if t.kind == "COMMENT" else t for t in tokens])
     if not tokens or tokens[0].kind != "WORD":
         return None
@@ -116,7 +116,7 @@ def _stripped(tokens: list[PpToken]) -> list[PpToken]:
 
 
 def expanded(tokens: list[PpToken], macros: Macros) -> Iterator[PpToken]:
-    """The tokens, with what each macro stands for in its place."""
+    """The tokens, with macros expanded."""
     waiting = tokens[::-1]
     while waiting:
         token = waiting.pop()
@@ -144,7 +144,7 @@ def _built_in(token: PpToken) -> PpToken:
 
 
 def _arguments(waiting: list[PpToken]) -> tuple[list[list[PpToken]], frozenset[str]] | None:
-    """Take the arguments of a call off the end of `waiting`; None, and nothing is taken, where none begin."""
+    """Take the arguments of a call off the end of `waiting`; None, taking nothing, if it is not a call."""
     place = len(waiting) - 1
     while place >= 0 and waiting[place].kind in ("SPACE", "NEWLINE", "COMMENT"):
         place -= 1
@@ -170,7 +170,7 @@ def _on_one_line(token: PpToken) -> PpToken:
 
 
 def _matched(macro: Macro, given: list[list[PpToken]], use: PpToken) -> dict[str, list[PpToken]]:
-    """Each parameter with its argument."""
+    """Match each parameter with its argument."""
     parameters = macro.parameters or ()
     if macro.variadic and len(given) >= len(parameters) - 1:
         fixed, rest = given[: len(parameters) - 1], given[len(parameters) - 1 :]
@@ -191,7 +191,7 @@ def _with_commas(parts: list[list[PpToken]], use: PpToken) -> list[PpToken]:
 
 
 def _substituted(macro: Macro, arguments: Mapping[str, list[PpToken]], macros: Macros) -> list[PpToken]:
-    """The body with its arguments: as written beside # and ##, and expanded elsewhere."""
+    """The body with its arguments substituted: unexpanded beside # and ##, expanded elsewhere."""
     result: list[PpToken] = []
     body = macro.body
     for place, token in enumerate(body):
@@ -201,7 +201,7 @@ def _substituted(macro: Macro, arguments: Mapping[str, list[PpToken]], macros: M
             if place and body[place - 1].text == "#":
                 continue
             argument = arguments[token.text]
-            if _pasted(body, place):  # nothing, too, is something to paste to
+            if _pasted(body, place):  # an empty argument can be pasted too
                 result += argument or [replace(token, kind="EMPTY", text="")]
             else:
                 result += expanded(argument, macros)
@@ -222,7 +222,7 @@ def _pasted(body: tuple[PpToken, ...], place: int) -> bool:
 
 
 def _joined(tokens: list[PpToken]) -> list[PpToken]:
-    """The tokens with those around ## made one."""
+    """The tokens, with those around ## pasted together."""
     result: list[PpToken] = []
     paste = False
     for token in tokens:
@@ -248,7 +248,7 @@ def _kind(text: str) -> str:
 
 
 def _placed(tokens: list[PpToken], use: PpToken, hidden: frozenset[str]) -> list[PpToken]:
-    """What a macro's text brought, at the place of its use; and everything hidden from the macro."""
+    """Place tokens from the macro's body where it is used, and hide all tokens from the given macros."""
     return [_at(token, use, token.hidden | hidden) for token in tokens]
 
 

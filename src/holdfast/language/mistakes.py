@@ -1,4 +1,4 @@
-"""What is wrong with single words and characters, in the user's words."""
+"""Mistakes in single words and characters, in the user's words."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from holdfast.quick_dataclass import dataclass
 
 @dataclass(frozen=True)
 class Mistake:
-    """A diagnostic that still lacks its place."""
+    """A diagnostic without a place."""
 
     code: str
     message: str
@@ -34,7 +34,7 @@ OPEN_COMMENT: Final = Mistake("E0103", "this comment is never closed", "close it
 
 
 def no_such_character(character: str) -> Mistake:
-    """A character that begins nothing in the language."""
+    """A character that starts no token."""
     if character == "\\":
         return Mistake("E0104", "`\\` has no meaning outside strings")
     shown = f"`{character}`" if character.isprintable() else f"the character U+{ord(character):04X}"
@@ -51,17 +51,17 @@ _CHARACTER_HELP: Final = {
 
 
 def bad_number(text: str, help: str) -> Mistake:
-    """Digits with something around them that makes no number."""
+    """A malformed number."""
     return Mistake("E0105", f"`{text}` is not a number", help)
 
 
 def bare_point(meant: str) -> str:
-    """What to do about a point with digits on one side only."""
+    """The hint for a point with digits on one side only."""
     return f"a float has digits on both sides of its point: {meant}"
 
 
 def number_help(text: str) -> str:
-    """What to do about digits with letters behind them."""
+    """The hint for digits followed by letters."""
     lowered = text.lower()
     if lowered.startswith("0x"):
         return "hexadecimal digits follow 0x, as in 0xff"
@@ -81,7 +81,7 @@ def number_too_large(text: str, limit: str, hint: str | None) -> Mistake:
 
 
 def bad_escape(escape: str) -> Mistake:
-    """A backslash in a string with something behind it that has no meaning."""
+    """An unknown escape in a string."""
     if len(escape) > 2 and 0xD800 <= int(escape[2:], 16) < 0xE000:
         return lone_surrogate("E0107", f"`{escape}`")
     return Mistake(
@@ -93,7 +93,7 @@ def bad_escape(escape: str) -> Mistake:
 
 
 def lone_surrogate(code: str, shown: str) -> Mistake:
-    """Half of a pair that UTF-16 writes for one character: no text in UTF-8 can hold it."""
+    """A lone UTF-16 surrogate, which UTF-8 cannot encode."""
     return Mistake(
         code, f"{shown} is half a surrogate pair, not a character", "write the character itself, or \\UXXXXXXXX"
     )
@@ -113,7 +113,7 @@ _MEANINGS: Final = {
     ";": ("SEMICOLON", "“or”", ("||", "∨")),
     ":-": ("IF", "“if”", ("<-", "←", ":=")),
 }
-# A foreign spelling, what to say about it, and the token to go on with.
+# A foreign spelling: its mistake, and the token to continue with.
 SPELLINGS: Final[dict[str, tuple[Mistake, str, str]]] = {
     wrong: (_spelled(wrong, right, meaning), type, right)
     for right, (type, meaning, spellings) in _MEANINGS.items()

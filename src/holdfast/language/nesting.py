@@ -1,7 +1,7 @@
-"""How deeply a clause is nested, found from its tokens.
+"""Refuse clauses that nest too deeply, before they are parsed.
 
-The parser keeps its own stack, but whatever walks a tree afterwards is recursive.  So that
-no text can send it too deep, a clause that nests deeper than anybody writes is refused before it is parsed.
+The parser has its own stack, but everything that walks the tree later is recursive.  So that no text can overflow the
+stack, clauses that nest deeper than anyone would write are refused.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _OPERATES: Final = frozenset({"OPERATOR", "MINUS", "BITS_NOT", "NOT"})
 
 
 def without_deep_clauses(tokens: list[Token], source: SourceText, diagnostics: Diagnostics) -> list[Token]:
-    """The tokens, with a `BAD` one in place of each clause that nests too deeply; those are reported."""
+    """The tokens, with a `BAD` token in place of each clause that nests too deeply; each is reported."""
     kept: list[Token] = []
     for clause in _clauses(tokens):
         culprit = _too_deep(clause) if len(clause) > DEEPEST else None
@@ -38,7 +38,7 @@ def without_deep_clauses(tokens: list[Token], source: SourceText, diagnostics: D
 
 
 def _clauses(tokens: list[Token]) -> Iterator[list[Token]]:
-    """The tokens up to each dot, and up to each item that needs none before it."""
+    """Split the tokens after each dot, and before each item that needs none."""
     start = 0
     for i, token in enumerate(tokens):
         if token.type == "DOT" or token.type in BEGINS_ITEM:
@@ -49,7 +49,7 @@ def _clauses(tokens: list[Token]) -> Iterator[list[Token]]:
 
 @dataclass
 class _Level:
-    """The content between two brackets: operators since the last comma, and the deepest bracket among them."""
+    """The content of a bracket: operators since the last comma, and the deepest bracket among them."""
 
     operators: int = 0
     inside: int = 0
@@ -64,7 +64,7 @@ class _Level:
 
 
 def _too_deep(clause: list[Token]) -> Token | None:
-    """The token with which a clause becomes too deep."""
+    """The token at which a clause becomes too deep."""
     levels = [_Level()]
     for token in clause:
         here = levels[-1]

@@ -26,5 +26,5 @@ PRIMARY: Final = 12
 
 
 def right_level(operator: str) -> int:
-    """How tightly the right operand must bind: `^` groups to the right, all others to the left."""
+    """How tightly the right operand must bind: `^` is right-associative, all others left-associative."""
     return LEVELS[operator] + (operator != "^")

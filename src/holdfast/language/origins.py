@@ -1,4 +1,4 @@
-"""A text put together from several: included files, and what macros stand for; each stretch knows where it is from."""
+"""A text composed of several: included files and macro expansions; each stretch knows its origin."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from holdfast.quick_dataclass import dataclass
 class Piece:
     """A stretch of text, and the place of its first character.
 
-    As written, the characters that follow are the following ones of the source; what a macro brought stands as a whole
-    at the macro's use, `length` characters long.
+    If it is as written, the characters that follow are the next ones of the source; a macro's expansion is placed as a
+    whole at the macro's use, `length` characters long.
     """
 
     text: str
@@ -29,14 +29,14 @@ class Piece:
 
 @dataclass(frozen=True)
 class Composed(SourceText):
-    """The text that the preprocessor made.  `name` is the file that it began with."""
+    """The preprocessor's output; `name` is the main file."""
 
     pieces: tuple[Piece, ...] = field(default=(), compare=False, repr=False)
     read: tuple[str, ...] = field(default=(), compare=False, repr=False)
 
     @property
     def files(self) -> tuple[str, ...]:
-        """The first file and all that it includes, also those that only define macros."""
+        """The main file and all included files, even those that only define macros."""
         return self.read
 
     @cached_property
@@ -48,7 +48,7 @@ class Composed(SourceText):
         return [0, *(place + 1 for place, character in enumerate(self.text) if character == "\n")]
 
     def origin(self, span: Span) -> tuple[Span, str]:
-        """Where a stretch was written, and in which macro's text."""
+        """Where a stretch was written, and in which macro's body."""
         first = self._offset(span.line, span.column)
         piece, line, column = self._place(first)
         last = max(first, self._offset(span.end_line, span.end_column) - 1)

@@ -1,4 +1,4 @@
-"""From text to the syntax tree, with every syntax error of the text collected."""
+"""Parse text to the syntax tree, collecting all syntax errors."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _tables() -> ParserTables:
 
 
 def parse(text: str, name: str = "<text>", given: Preprocessing = NOTHING_GIVEN) -> tree.Program:
-    """The program of a text, with all files that it includes; raises `ProgramError` with all syntax errors."""
+    """Parse a program with all included files; raises `ProgramError` with all syntax errors."""
     diagnostics = Diagnostics()
     program, _ = _parse(preprocessed(SourceText(name, text), given, diagnostics), "program")
     assert isinstance(program, tree.Program)
@@ -38,7 +38,7 @@ def parse(text: str, name: str = "<text>", given: Preprocessing = NOTHING_GIVEN)
 
 
 def parse_with_comments(text: str, name: str = "<text>") -> tuple[tree.Program, list[Comment]]:
-    """The unexpanded program of a text, and the comments, which the tree leaves out."""
+    """Parse a program without expanding it, and return its comments too, which the tree leaves out."""
     source = SourceText(name, text)
     if uses_preprocessor(text):
         message = "a file with preprocessor lines has no canonical form, because macros can stand for anything"
@@ -49,7 +49,7 @@ def parse_with_comments(text: str, name: str = "<text>") -> tuple[tree.Program, 
 
 
 def parse_body(text: str, name: str = "<query>") -> tree.Formula:
-    """The formula of a query such as `path(1, x), !blocked(x)`; a dot at its end is allowed."""
+    """Parse a query such as `path(1, x), !blocked(x)`; a final dot is allowed."""
     formula: tree.Formula = _parse(SourceText(name, text), "query")[0]
     return formula
 
@@ -65,7 +65,7 @@ def _parse(written: SourceText, start: str) -> tuple[Any, list[Comment]]:
 
 
 def _unicode(source: SourceText, diagnostics: Diagnostics) -> SourceText:
-    """The text without lone surrogates, which nothing could print; the first one is reported."""
+    """The text without lone surrogates, which cannot be printed; the first one is reported."""
     found = _SURROGATE.search(source.text)
     if found is None:
         return source
@@ -80,7 +80,7 @@ def _unicode(source: SourceText, diagnostics: Diagnostics) -> SourceText:
 
 
 def _run(source: SourceText, tokens: list[Token], start: str, diagnostics: Diagnostics) -> Any:
-    """Parse; after an error, report it and go on behind it to find the next one."""
+    """Parse; after an error, report it and continue behind it to find the next one."""
     position = 0
     while True:
         parser = Parser(_tables(), Builder(source, diagnostics))
@@ -88,8 +88,8 @@ def _run(source: SourceText, tokens: list[Token], start: str, diagnostics: Diagn
             return parser.parse(tokens, position, start)
         except UnexpectedTokenError as error:
             item = tokens[item_start(tokens, position, error.index) : error.index]
-            # The failed run may have reduced too far to know what could stand here: read its last item once more, up to
-            # the error.  None says that the guess where the item begins was wrong.
+            # The failed run may have reduced too far to know what is accepted here: parse its last item again, up to
+            # the error.  None means that the guessed start of the item was wrong.
             accepts = parser.accepted(item, start) or error.accepts
             resume = report(Failure(source, tokens, position, error.index, accepts), diagnostics)
             if start == "query":

@@ -1,7 +1,7 @@
-"""The C preprocessor that Soufflé runs before it reads a program, and Soufflé's own `.include` and `.once`.
+"""The C preprocessor, which Soufflé runs before it reads a program, and Soufflé's own `.include` and `.once`.
 
-A text without such lines is not touched.  What comes out is one text whose every stretch knows the file and line it was
-written at, so that messages point there.  Only what whole programs use is here; anything else is refused by name.
+A text without such lines is left alone.  The output is one text in which every stretch knows its original file and
+line, so that messages point there.  Only what real programs use is supported; anything else is refused by name.
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ _DEEPEST: Final = 100
 
 @dataclass(frozen=True)
 class Preprocessing:
-    """What is given from outside: macros with their texts, and folders in which included files are looked for."""
+    """External settings: macros with their bodies, and folders to search for included files."""
 
     macros: Mapping[str, str] = field(default_factory=dict)
     folders: tuple[Path, ...] = ()
 
 
 def uses_preprocessor(text: str) -> bool:
-    """Whether a text has lines for the preprocessor."""
+    """Whether a text has preprocessor lines."""
     return _USES.search(text) is not None or any(name in text for name in BUILT_IN)
 
 
 def preprocessed(source: SourceText, given: Preprocessing, diagnostics: Diagnostics) -> SourceText:
-    """The source with its included files, without what conditions leave out, and with macros expanded."""
+    """The source with included files, without the parts that conditions exclude, and with macros expanded."""
     if not (given.macros or uses_preprocessor(source.text)):
         return source
     run = _Run(given, diagnostics)
@@ -58,7 +58,7 @@ def preprocessed(source: SourceText, given: Preprocessing, diagnostics: Diagnost
 
 @dataclass
 class _Branch:
-    """An `#if`: whether its current part is read, and whether one of its parts has been."""
+    """An `#if`: whether its current part is active, and whether one of its parts has been."""
 
     span: Span
     active: bool
@@ -67,11 +67,11 @@ class _Branch:
 
 
 class _Run:
-    """One run over a program: the macros so far, the files that are read once, and the text so far."""
+    """One run over a program: the macros, the files included once, and the output so far."""
 
     def __init__(self, given: Preprocessing, diagnostics: Diagnostics) -> None:
         self.pieces: list[Piece] = []
-        self.files: dict[str, None] = {}  # in the order in which they are read
+        self.files: dict[str, None] = {}  # in the order they were read
         self._diagnostics, self._folders = diagnostics, given.folders
         self._once: set[Path] = set()
         self._macros: dict[str, Macro] = {}
@@ -88,7 +88,7 @@ class _Run:
     # --- files ---
 
     def read(self, source: SourceText, folder: Path, path: tuple[Path, ...]) -> None:
-        """Read a file: directives are obeyed, all other lines go out."""
+        """Read a file: obey directives, and output all other lines."""
         self.files[source.name] = None
         branches: list[_Branch] = []
         for line, text, found in _parts(source.text):
@@ -194,7 +194,7 @@ class _Run:
     # --- text ---
 
     def _text(self, source: SourceText, line: int, text: str) -> None:
-        """A stretch of ordinary lines."""
+        """Output a stretch of ordinary lines."""
         if (self._macros.keys() | BUILT_IN).isdisjoint(_WORD.findall(text)):
             self.pieces.append(Piece(text, source, line, 1))
             return
@@ -215,7 +215,7 @@ class _Run:
 
 
 def _named(found: re.Match[str]) -> tuple[str, str]:
-    """A directive's name and what follows it, without comments at its end."""
+    """A directive's name and its arguments, without trailing comments."""
     if found["own"] is not None:
         name = "include" if found["own"].startswith(".include") else "once"
         return name, found["own"].removeprefix(f".{name}")
@@ -230,12 +230,12 @@ def _without_comment(found: re.Match[str]) -> str:
 def _is_file(path: Path) -> bool:
     try:
         return path.is_file()
-    except OSError:  # a name that the system refuses, as too long
+    except OSError:  # the system refuses the name, for example as too long
         return False
 
 
 def _parts(text: str) -> Iterator[tuple[int, str, re.Match[str] | None]]:
-    """The directives and the stretches between them, each with the number of its first line."""
+    """The directives and the stretches between them, each with its first line number."""
     start, line, place = 0, 1, 0
     for begin in _line_starts(text):
         if begin < place:
@@ -254,7 +254,7 @@ def _parts(text: str) -> Iterator[tuple[int, str, re.Match[str] | None]]:
 
 
 def _line_starts(text: str) -> Iterable[int]:
-    """Where lines begin, those inside comments left out, that may be directives."""
+    """Where lines begin that may be directives, except inside comments."""
     hidden = [(found.start(), found.end()) for found in _SKIPPED.finditer(text)]
     current = 0
     for found in _USES.finditer(text):

@@ -1,6 +1,6 @@
-"""From the syntax tree to text, in the one canonical form that `holdfast fmt` writes.
+"""Print the syntax tree in the canonical form of `holdfast fmt`.
 
-Parentheses are written only where the tree needs them (and around a negated comparison, for the reader's sake).
+Parentheses are written only where the tree needs them, and around a negated comparison for readability.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _bare_value = re.compile(r"(?!_$)[^\W\d]\w*|0|[1-9][0-9]*")
 
 
 def show(program: tree.Program) -> str:
-    """The canonical text of a program, with a blank line where the kind of item changes."""
+    """The canonical text of a program, with a blank line between kinds of items."""
     return "".join(line + "\n" for line in show_items(program.items))
 
 
@@ -96,7 +96,7 @@ def _names(names: Iterable[tree.Name]) -> str:
 
 
 def show_name(name: tree.Name) -> str:
-    """The name of a relation as it is written."""
+    """The name of a relation, as written."""
     match name.kind:
         case tree.NameKind.QUOTED:
             return "'" + name.text.replace("'", "''") + "'"
@@ -116,7 +116,7 @@ def _parameter(parameter: tree.Parameter) -> str:
 
 @dataclass(frozen=True)
 class RulePart:
-    """A part of a rule that gets a line of its own when the rule is broken: heads or a literal."""
+    """A part of a rule that gets its own line when the rule is split: the heads, or a literal."""
 
     nodes: tuple[tree.Node, ...]
     text: str
@@ -124,7 +124,7 @@ class RulePart:
 
 
 def show_rule(rule: tree.Rule) -> str:
-    """A rule on one line, or one literal a line when it is too long for that."""
+    """A rule on one line, or one literal per line if it is too long."""
     attributes = [show_attribute(attribute) for attribute in rule.attributes]
     parts = list(pieces(rule))
     line = " ".join(piece.text for piece in parts)
@@ -138,7 +138,7 @@ def show_attribute(attribute: tree.RuleAttribute) -> str:
 
 
 def pieces(rule: tree.Rule) -> Iterator[RulePart]:
-    """The heads, then each literal of the body, with the sign that follows it."""
+    """The heads, then each literal of the body, with the punctuation that follows it."""
     heads = ", ".join(map(show_formula, rule.heads))
     yield RulePart(rule.heads, heads + (" :-" if rule.body is not None else "."), "")
     if rule.body is None:
@@ -189,7 +189,7 @@ def _terms(terms: Iterable[tree.Term]) -> str:
 
 
 def show_term(term: tree.Term, level: int = 0) -> str:
-    """A term; in parentheses if it binds less than `level`."""
+    """A term, in parentheses if it binds less tightly than `level`."""
     match term:
         case tree.Binary(operator):
             own, text = LEVELS[operator], _show_binary(term)
@@ -236,7 +236,7 @@ def _show_primary(term: tree.Term) -> str:
 
 
 def _target(target: tree.Term | None) -> list[str]:
-    """The target of an aggregate; in parentheses `ex:a` and `<iri>` cannot be taken for `x : …` and `x < …`."""
+    """The target of an aggregate; `ex:a` and `<iri>` are parenthesised so as not to be read as `x : …` and `x < …`."""
     if target is None:
         return []
     shown = show_term(target)

@@ -1,4 +1,4 @@
-"""Where to go on after a syntax error, so that the next error is found and no false one."""
+"""Where to resume after a syntax error, to find the next error without false ones."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _GOES_ON: Final = frozenset(
 
 
 def recover(tokens: list[Token], start: int, failed: int) -> int:
-    """The index of the token that begins the next item behind the failed one."""
+    """The index of the first token of the item after the failed one."""
     first = tokens[min(item_start(tokens, start, failed), len(tokens) - 1)]
     for i in range(failed, len(tokens)):
         token = tokens[i]
@@ -66,7 +66,7 @@ def item_start(tokens: list[Token], start: int, index: int) -> int:
 
 
 def _behind_directive(tokens: list[Token], directive: int, index: int) -> int:
-    """A directive has no sign at its end: it ends before a name on a later line that nothing in it asks for."""
+    """Where a directive ends, which has no terminator: before a name on a later line that it does not expect."""
     if tokens[directive].type in ("PREFIX", "ATTRIBUTE"):
         return directive
     for i in range(directive + 1, index):
@@ -81,7 +81,7 @@ def first_on_line(tokens: list[Token], i: int) -> bool:
 
 
 def _begins_clause(tokens: list[Token], i: int, first: Token) -> bool:
-    """Whether a token, indented no deeper than the failed item's first one, begins a clause."""
+    """Whether a token begins a clause: it is indented no deeper than the failed item."""
     token = tokens[i]
     return (
         token.type in BEGINS_CLAUSE

@@ -1,4 +1,4 @@
-"""What Soufflé has and holdfast does not: each is refused by its name."""
+"""Constructs of Soufflé that holdfast lacks; each is refused by name."""
 
 from __future__ import annotations
 

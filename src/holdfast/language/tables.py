@@ -1,6 +1,6 @@
-"""The parser's tables, made when the package is built: to make them from the grammar takes longer than a small program.
+"""The parser's tables, generated when the package is built: generating them takes longer than running a small program.
 
-They fit one grammar; if they do not match or are missing, lark makes them again.
+They are valid for one grammar; if they are missing or do not match it, lark generates them again.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ _GRAMMAR = Path(__file__).with_name("grammar.lark")
 
 
 def stored(tables: ParserTables) -> bytes:
-    """The tables as `fitting` reads them."""
+    """Serialize the tables for `fitting`."""
     states, rules = [dict(state) for state in tables.states], [tuple(rule) for rule in tables.rules]
     return pickle.dumps((_GRAMMAR.read_bytes(), states, rules, tables.starts, tables.ends))
 
 
 def fitting(file: Path = TABLES) -> ParserTables | None:
-    """The stored tables, None if they do not match this grammar."""
+    """The stored tables; None if they do not match this grammar."""
     try:
         grammar, states, rules, starts, ends = pickle.loads(file.read_bytes())
     except (OSError, pickle.UnpicklingError, EOFError, AttributeError, ImportError, ValueError, TypeError):
@@ -36,7 +36,7 @@ def fitting(file: Path = TABLES) -> ParserTables | None:
 
 
 def from_grammar() -> ParserTables:
-    """The tables as lark makes them."""
+    """Generate the tables with lark."""
     import lark
     from lark.parsers.lalr_analysis import Reduce
 
@@ -53,8 +53,11 @@ def from_grammar() -> ParserTables:
 
 
 def _rule(rule: lark.grammar.Rule) -> GrammarRule:
-    """A rule whose name begins with `_` has no callback: it is a list, which the rules around it take over.  No
-    terminal is left out, since all of them have names."""
+    """Convert a rule of lark.
+
+    A rule whose name begins with `_` has no callback: its children are spliced into the surrounding rules.  No terminal
+    is left out, since all of them have names.
+    """
     spliced = tuple(symbol.name.startswith("_") for symbol in rule.expansion)
     return GrammarRule(
         str(rule.origin.name),

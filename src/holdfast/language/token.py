@@ -1,14 +1,14 @@
-"""One word or sign of a text, with its position."""
+"""A token with its position."""
 
 from __future__ import annotations
 
 
 class Token(str):
-    """Its characters, as a string, with its kind and place; lines and columns count from 1."""
+    """A token's text, as a string, with its type and place; lines and columns count from 1."""
 
     __slots__ = ("column", "end_column", "end_line", "end_pos", "line", "start_pos", "type", "value")
     type: str
-    value: str  # its characters, or what they should have been
+    value: str  # its text, or what it should have been
     start_pos: int
     end_pos: int
     line: int
@@ -17,7 +17,7 @@ class Token(str):
     end_column: int
 
     def __new__(cls, type: str, text: str, start_pos: int, line: int, column: int) -> Token:
-        """A token of one line."""
+        """Create a token, which lies on one line."""
         self = super().__new__(cls, text)
         self.type, self.start_pos, self.line, self.column = type, start_pos, line, column
         self.end_pos, self.end_line, self.end_column = start_pos + len(text), line, column + len(text)
@@ -25,5 +25,5 @@ class Token(str):
         return self
 
     def of_type(self, type: str) -> Token:
-        """The same characters at the same place, as another kind of token."""
+        """The same text at the same place, as another type of token."""
         return Token(type, str(self), self.start_pos, self.line, self.column)

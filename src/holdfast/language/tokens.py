@@ -1,12 +1,11 @@
-"""From text to tokens.
+"""Split text into tokens.
 
-Characters alone determine most tokens.  Four depend on the token before them, and the rules are
-these:
+Most tokens follow from their characters alone.  Four depend on the context:
 
 - `%` is modulo where an operator can stand (after a term, in a rule) and is not the first thing on its line;
   everywhere else it begins a comment.
 - `<` is a comparison where an operator can stand, and begins an IRI everywhere else.
-- `y:A` is a prefixed name, unless `y` is no declared prefix and the target of an aggregate is being read
+- `y:A` is a prefixed name, unless `y` is not a declared prefix and the target of an aggregate is being read
   (`max y:A(1, y)`), or it stands inside the parentheses of a declaration (`.decl R(type:Type)`).
 - `min`, `max`, `count` … are aggregates when a `:` ends their target, and ordinary names otherwise.
 """
@@ -44,12 +43,12 @@ from holdfast.language.vocabulary import (
 from holdfast.quick_dataclass import dataclass
 
 _ANGLES: Final = {"<": "LESS", ">": "GREATER"}  # around the parameters of a component
-_OFTEN = 256  # tokens between two looks at the clock
+_OFTEN = 256  # tokens between two checks of the deadline
 
 
 @dataclass
 class _Candidate:
-    """A word that is an aggregate if a `:` ends its target; `in_parenthesis` while a `(` right behind it is open."""
+    """A word that is an aggregate if a `:` ends its target; `in_parenthesis` while a `(` directly after it is open."""
 
     token: Token
     depth: int
@@ -57,7 +56,7 @@ class _Candidate:
 
 
 class Lexer:
-    """Turns one source into tokens and comments; what is no token at all becomes a diagnostic."""
+    """Splits a source into tokens and comments; anything else becomes a diagnostic."""
 
     def __init__(self, source: SourceText, diagnostics: Diagnostics, in_body: bool = False) -> None:
         self.tokens: list[Token] = []
@@ -71,7 +70,7 @@ class Lexer:
         self._in_body = in_body
         self._in_functor = False
         self._in_component = self._in_attribute = False  # `.comp A<T>`, before its brace; `#[`, before its bracket
-        self._components = 0  # how many components are open
+        self._components = 0  # number of open components
         self._targets: list[_Candidate] = []
 
     def run(self) -> list[Token]:
@@ -82,11 +81,11 @@ class Lexer:
             if not len(self.tokens) % _OFTEN:
                 look_at_the_clock()
             found = match(text, self._position)
-            assert found is not None and found.lastgroup is not None  # the last alternative takes any character
+            assert found is not None and found.lastgroup is not None  # the last alternative matches any character
             handlers[found.lastgroup](found.group())
         return self.tokens
 
-    # --- making tokens ---
+    # --- creating tokens ---
 
     def _add(self, type: str, text: str) -> Token:
         start, column = self._position, self._position - self._line_start + 1
@@ -102,7 +101,7 @@ class Lexer:
         return Span(self._source, self._line, column, self._line, column + len(first))
 
     def _bad(self, mistake: mistakes.Mistake, text: str) -> None:
-        """Text that is not a token: reported once, and the parser skips its clause silently."""
+        """Report text that is not a token; the parser skips its clause silently."""
         mistake.report(self._diagnostics, self._span(text))
         self._add("BAD", text)
         self._advance_lines(text)
@@ -184,13 +183,13 @@ class Lexer:
             self._bad_number(text, mistakes.number_help(text))
 
     def _bad_number(self, text: str, help: str) -> None:
-        """Text that is not a number: reported once, and the parser continues as if it were one."""
+        """Report a malformed number once; the parser continues as if it were valid."""
         mistakes.bad_number(text, help).report(self._diagnostics, self._span(text))
         self._add("NUMBER", "0").end_column = self._position - self._line_start + len(text)
         self._position += len(text) - 1
 
     def _digits_behind_a_point(self) -> str | None:
-        """The digits of `.5` where a number, but not the end of a clause, is possible."""
+        """The digits of `.5`, where a number is possible but not the end of a clause."""
         found = DIGITS.match(self._text, self._position + 1)
         return found.group() if found and not (self._previous in ENDS_ITEM or self._operator_can_stand) else None
 
@@ -256,7 +255,7 @@ class Lexer:
         return text in QUALIFIERS and not self._text.startswith(("(", ":"), self._position + len(text))
 
     def _end_directive_before_name(self) -> None:
-        """A name that nothing in the directive asks for begins the next item."""
+        """End a directive before a name that it does not expect, which begins the next item."""
         if self._in_directive and not self._depth and self._previous not in ASKS_FOR_NAME:
             self._in_directive = self._in_refused = self._in_component = False
 
@@ -271,7 +270,7 @@ class Lexer:
                 self._targets.append(_Candidate(token, self._depth))
 
     def _prefixed_name(self, word: str) -> bool:
-        """Read a prefixed name that begins with this word, if there is one."""
+        """Read a prefixed name that begins with this word, if it is one."""
         prefix = next((p for p in self._compound_prefixes if self._text.startswith(p + ":", self._position)), word)
         colon = self._position + len(prefix)
         if not self._text.startswith(":", colon) or not self._can_be_prefix(prefix):
@@ -363,13 +362,13 @@ class Lexer:
             self._targets[-1].in_parenthesis = False
 
     def _end_targets(self, type: str) -> None:
-        """No target goes on over this sign, and `max(a, …` is a functor."""
+        """End targets at this token, which none can contain; `max(a, …` is a functor."""
         self._forget_targets(self._depth - 1)
         target = self._targets[-1] if self._targets else None
         if type == "COMMA" and target and target.in_parenthesis and target.depth == self._depth - 1:
             self._targets.pop()
 
     def _forget_targets(self, depth: int) -> None:
-        """The candidates deeper than this are no aggregates."""
+        """Drop candidates deeper than this: they are not aggregates."""
         while self._targets and self._targets[-1].depth > depth:
             self._targets.pop()

@@ -1,6 +1,6 @@
-"""The syntax tree: what was written, nothing more.  Frozen, with the span of every node.
+"""The syntax tree: exactly what was written.  Immutable, with the span of every node.
 
-Spans do not take part in equality, so `parse(print(tree)) == tree` can be said in one line.
+Spans are ignored by equality, so that `parse(print(tree)) == tree` holds.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Wildcard(Node):
 
 
 class NumberKind(Enum):
-    """Which literal was written."""
+    """The kind of a numeric literal."""
 
     NUMBER = "number"
     UNSIGNED = "unsigned"
@@ -313,7 +313,7 @@ AnyType: TypeAlias = TypeDeclaration | RecordDeclaration | VariantDeclaration
 
 @dataclass(frozen=True)
 class FunctorDeclaration(Node):
-    """`.functor f(x: number, symbol): symbol stateful`; the parameters' names say nothing and are not kept."""
+    """`.functor f(x: number, symbol): symbol stateful`; the names of parameters are dropped, as they mean nothing."""
 
     name: str
     parameters: tuple[str, ...]
@@ -323,14 +323,14 @@ class FunctorDeclaration(Node):
 
 @dataclass(frozen=True)
 class PlanDirective(Node):
-    """`.plan 0:(2,1)` behind a rule: Soufflé's order of joins."""
+    """`.plan 0:(2,1)` after a rule: Soufflé's join order."""
 
     orders: tuple[tuple[int, tuple[int, ...]], ...]
 
 
 @dataclass(frozen=True)
 class ComponentType(Node):
-    """`Graph<Node>`: a component with what its parameters stand for; in its declaration, the parameters."""
+    """`Graph<Node>`: a component with the arguments for its parameters; in its declaration, the parameters."""
 
     name: str
     arguments: tuple[str, ...] = ()
@@ -355,7 +355,7 @@ class Init(Node):
 
 @dataclass(frozen=True)
 class Override(Node):
-    """`.override p` in a component: what its bases say of p does not hold."""
+    """`.override p` in a component: discards what its bases define for p."""
 
     name: str
 
@@ -412,7 +412,7 @@ class Rule(Node):
 
 @dataclass(frozen=True)
 class Subsumption(Node):
-    """`p(x) <= p(y) :- body.`: Soufflé drops the first fact where the second one is."""
+    """`p(x) <= p(y) :- body.`: Soufflé drops the first fact if the second one exists."""
 
     worse: Atom
     better: Atom
@@ -437,7 +437,7 @@ Item: TypeAlias = (
 
 @dataclass(frozen=True)
 class Program:
-    """A parsed text: its items in their order."""
+    """A parsed text: its items in order."""
 
     items: tuple[Item, ...]
     source: SourceText = field(compare=False, repr=False)

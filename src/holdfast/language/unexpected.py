@@ -15,9 +15,9 @@ from holdfast.language.vocabulary import DIRECTIVES
 
 
 def report(failure: Failure, diagnostics: Diagnostics) -> int | None:
-    """Collect what is wrong; the answer is where to go on, or None when the next item must be looked for."""
+    """Report the error; returns where to resume, or None if the next item must be searched for."""
     if failure.type == "BAD":
-        return None  # already said
+        return None  # already reported
     refusal = _refusal(failure)
     if refusal:
         refusal.report(diagnostics, failure.span)
@@ -31,7 +31,7 @@ def report(failure: Failure, diagnostics: Diagnostics) -> int | None:
     return failure.index if failure.directive_ends else None
 
 
-# --- whole stories ------------------------------------------------------------------------------------
+# --- errors with their own message --------------------------------------------------------------------
 
 _REFUSED_TOKENS: Final = {
     "PREPROCESSOR": refused.PREPROCESSOR,
@@ -39,7 +39,7 @@ _REFUSED_TOKENS: Final = {
 
 
 def _refusal(failure: Failure) -> Mistake | None:
-    """The construct of Soufflé that begins here, if one does."""
+    """The unsupported Soufflé construct that begins here, if any."""
     if failure.type == "REFUSED":
         return refused.DIRECTIVES[failure.text]
     if failure.type == "COLON" and failure.before is not None and failure.before.type == "WILDCARD":
@@ -48,7 +48,7 @@ def _refusal(failure: Failure) -> Mistake | None:
 
 
 def _unknown_directive(failure: Failure, diagnostics: Diagnostics) -> int | None:
-    """`.outptu a`: a dot at the start of a line with a word close behind it."""
+    """`.outptu a`: a dot at the start of a line, directly followed by a word."""
     i, tokens = failure.index, failure.tokens
     if failure.type != "DOT" or i + 1 >= len(tokens) or not first_on_line(tokens, i):
         return None
@@ -88,7 +88,7 @@ def _new_item_begins(failure: Failure) -> bool:
 
 
 def _open_bracket(failure: Failure, diagnostics: Diagnostics) -> int | None:
-    """The clause ends, or its body begins, while a bracket is open; or one is closed that never was opened."""
+    """The clause ends, or its body begins, while a bracket is open; or a bracket is closed that was never opened."""
     opened = failure.open_parenthesis()
     if opened is None and failure.type in ("RPAR", "RBRACE"):
         diagnostics.error(

@@ -4,9 +4,12 @@ DRed^c overdeletes a fact as soon as its nonrecursive derivations are gone, sinc
 the fact itself.  A derivation from facts of lower ranks cannot.  Cw counts these founded derivations, and a fact with
 Cn or Cw above 0 is not overdeleted: by induction on its rank it has a proof.
 
-A fact that is added, or added again, gets a rank above all others.  So every derivation that it has by then is founded,
-and no derivation that uses it is founded for a fact that exists already.  Hence INSERT changes Cw only in its first
-step; the instances of its loop need no comparison of ranks.
+A fact that comes, or comes back, enters with a rank above all others, so that every derivation it has by then is
+founded, and none that uses it is, for facts that are there already.  Hence INSERT moves Cw only by its first step; the
+instances of its loop need no look at ranks.
+
+Where an update only inserts, that step is put off: only deletions read Cw, and comparing ranks takes longer than all
+else of a large insertion.  The next deletion catches up first.
 """
 
 from __future__ import annotations
@@ -15,12 +18,18 @@ from collections.abc import Mapping, Sequence
 from functools import reduce
 from operator import or_
 
-from holdfast.backends.abilities import Ranking
-from holdfast.backends.protocol import Bag, Facts
+import numpy as np
+
+from holdfast.backends.abilities import LateRanking, Ranking
+from holdfast.backends.protocol import Bag, Deferred, Facts
 from holdfast.maintenance import dred_counting
-from holdfast.maintenance.stratum import Stratum, delta_sources
+from holdfast.maintenance.stratum import LateInputs, Stratum, delta_sources, predicates_read
 from holdfast.plans import Plan, Read
-from holdfast.program.model import Rule
+from holdfast.program.model import Negated, Rule
+from holdfast.values.dictionary import Codes
+
+_MANY = 8  # inserted inputs, from which on comparing ranks is put off
+_MOST = 16  # insertions that are caught up with at a time
 
 
 def maintain(s: Stratum) -> None:
@@ -29,6 +38,10 @@ def maintain(s: Stratum) -> None:
         dred_counting.maintain(s)
         return
     ranked = RankedStratum(s)
+    if ranked.may_be_late():
+        ranked.insert(s.nothing, late=True)
+        return
+    ranked.catch_up()
     ranked.overdelete()
     ranked.insert(dred_counting.rederive(s))
 
@@ -40,7 +53,33 @@ class RankedStratum:
         ranks = s.backend.ability(Ranking)
         assert ranks is not None, "walk.py refuses backends without ranks"
         self.s, self.ranks, self.Cw = s, ranks, ranks.founded
-        self._plans = s.planner.bodies_too
+        self._plans, self._late = s.planner.bodies_too, s.backend.ability(LateRanking)
+
+    def may_be_late(self) -> bool:
+        """Whether the update takes no derivation away, and brings so much that Cw is better counted later."""
+        s = self.s
+        changes = s.E_minus or s.removed_inputs or s.removed or s.added or s.kept.aggregates
+        if changes or self._late is None or len(s.late) >= _MOST:
+            return False
+        is_positive = not any(isinstance(literal, Negated) for rule in s.kept.rules for literal in rule.body)
+        return is_positive and (bool(s.late) or len(s.added_inputs) >= _MANY)
+
+    def catch_up(self) -> None:
+        """Count in Cw what insertions brought to facts that were there before them; the latest first.
+
+        Only the inputs of an insertion and of those before it count for it: an instance came with the last of its own.
+        What entered since has all that in Cw by now, or is founded by what has a higher rank.
+        """
+        s, I, later = self.s, self.s.I, self.s.nothing
+        for rows, rank in reversed(s.late):
+            assert self._late is not None
+            P = s.backend.facts(rows, known=True).snapshot()
+            plans = self._plans.changed(s.kept.recursive, P.sizes(), {})
+            if plans:
+                J = I - later if later else I
+                self.Cw.add(self._late.founded_up_to(plans, delta_sources(J, P, s.nothing), rank))
+            later = (later | P).snapshot()
+        s.late = ()
 
     def overdelete(self) -> None:
         """OVERDELETE: the facts that have neither a nonrecursive nor a founded derivation left."""
@@ -81,11 +120,11 @@ class RankedStratum:
         met = [*nonrecursive, *(instances for instances, _ in recursive)]
         return reduce(or_, (bag.support() for bag in met), s.E_minus)
 
-    def insert(self, R: Facts) -> None:
-        """INSERT: the new facts of each round get the next rank."""
+    def insert(self, R: Facts, *, late: bool = False) -> None:
+        """INSERT: each round's new facts enter with the next rank; if `late`, Cw of others is counted another time."""
         s, I, D, A = self.s, self.s.I, self.s.D, self.s.A
         s.begin_insertion(R)
-        N = R | self._first_insertions()
+        N = R | (self._late_insertions() if late else self._first_insertions())
         Π_r = s.kept.recursive + s.added.recursive
         while Δ := N - ((I - D) | A):
             Δ = Δ.snapshot()
@@ -112,6 +151,18 @@ class RankedStratum:
         met = [*nonrecursive, *(instances for instances, _ in recursive)]
         return reduce(or_, (bag.support() for bag in met), s.E_plus)
 
+    def _late_insertions(self) -> Facts:
+        s, read = self.s, predicates_read(self.s.kept)
+        P = {name: _codes(s.backend.rows(name, s.added_inputs)) for name in s.added_inputs.sizes() if name in read}
+        nonrecursive, recursive = dred_counting.first_insertions(s)
+        s.late = (*s.late, LateInputs(P, self.ranks.rounds))
+        s.Cn.add(s.E_plus)
+        for bag in nonrecursive:
+            s.Cn.add(bag)
+        for bag in recursive:
+            s.Cr.add(bag)
+        return reduce(or_, (bag.support() for bag in (*nonrecursive, *recursive)), s.E_plus)
+
     # --- Π, and its founded instances ------------------------------------------------------------------
 
     def _instances(self, rules: tuple[Rule, ...], I: Facts) -> tuple[Bag, Bag]:
@@ -132,3 +183,7 @@ class RankedStratum:
         instances, founded = self.ranks.apply_ranked(plans, sources)
         self.s.count(len(instances))
         return instances, founded
+
+
+def _codes(rows: Codes | Deferred) -> Codes:
+    return rows if isinstance(rows, np.ndarray) else rows.codes()

@@ -8,7 +8,8 @@ The ledger says for which, and counts anew what an algorithm needs.  Its invaria
 - Cr is right for the facts of p, unless p is in `_Cr_unknown`.
 - If p is in `_served_count`, Cr counts all recursive rules of p; otherwise only those that no module serves, so that a
   fact with Cn or Cr above 0 is external to modules.  Where modules serve no rule of p both are the same.
-- Ranks and Cw are right for the facts of p if `_ranked` has p, for the hyper-node whose predicates it has there.
+- Ranks and Cw are right for the facts of p if `_ranked` has p, for the hyper-node whose predicates it has there; but
+  Cw lacks what `_late` has of that hyper-node.
 
 *Right* means: for the rules and the materialisation before the update until the hyper-node has been maintained, and for
 those after the update from then on.  A change of rules leaves what is unknown unknown: only a hyper-node that is
@@ -28,10 +29,11 @@ from holdfast.backends.protocol import Backend
 from holdfast.maintenance.algorithms import Algorithm
 from holdfast.maintenance.node_plans import NodePlan
 from holdfast.maintenance.recompute import recount
-from holdfast.maintenance.stratum import RuleChange
+from holdfast.maintenance.stratum import LateInputs, RuleChange
 from holdfast.plans import Read
 
-Entries: TypeAlias = tuple[frozenset[str], frozenset[str], frozenset[str], Mapping[str, frozenset[str]]]
+Late: TypeAlias = Mapping[frozenset[str], tuple[LateInputs, ...]]
+Entries: TypeAlias = tuple[frozenset[str], frozenset[str], frozenset[str], Mapping[str, frozenset[str]], Late]
 
 
 class Ledger:
@@ -41,6 +43,7 @@ class Ledger:
         self._backend = backend
         self._Cn_unknown, self._Cr_unknown, self._served_count = set[str](), set[str](), set[str]()
         self._ranked: dict[str, frozenset[str]] = {}
+        self._late: dict[frozenset[str], tuple[LateInputs, ...]] = {}
         self._deferred_counts: Callable[[], None] | None = None
 
     # --- counters of one hyper-node --------------------------------------------------------------------
@@ -96,7 +99,22 @@ class Ledger:
 
     def ranks_are_right(self, plan: NodePlan) -> bool:
         """Whether ranks and Cw of a hyper-node are right; they are not if it had other predicates before."""
+        return plan.predicates not in self._late and self.ranks_are_kept(plan)
+
+    def ranks_are_kept(self, plan: NodePlan) -> bool:
+        """Whether they are, or are when what came late is counted; for rules that go it no longer can be."""
+        if plan.predicates in self._late and (plan.removed or plan.recursion_changed or plan.modules_changed):
+            return False
         return all(self._ranked.get(name) == plan.predicates for name in plan.predicates)
+
+    def take_late(self, plan: NodePlan) -> tuple[LateInputs, ...]:
+        """What Cw of a hyper-node lacks; it is taken to be counted, or Cw is made anew."""
+        return self._late.pop(plan.predicates, ())
+
+    def put_late(self, plan: NodePlan, late: tuple[LateInputs, ...]) -> None:
+        """Cw of a hyper-node lacks so much."""
+        if late:
+            self._late[plan.predicates] = late
 
     def note_ranks(self, plan: NodePlan, *, right: bool) -> None:
         """Ranks and Cw of a hyper-node are right, if it is recursive and the backend has them, or not."""
@@ -106,8 +124,10 @@ class Ledger:
             self._lose_ranks(plan.predicates)
 
     def _lose_ranks(self, predicates: Iterable[str]) -> None:
-        for name in predicates:
+        names = set(predicates)
+        for name in names:
             self._ranked.pop(name, None)
+        self._late = {O: late for O, late in self._late.items() if O.isdisjoint(names)}
 
     def _note(self, O: Set[str], *, Cn: bool, Cr: bool, served: bool) -> None:
         for predicates, belongs in (
@@ -138,14 +158,18 @@ class Ledger:
         """Before there are too many ranks they begin anew; none of those that facts have is believed."""
         ranks = self._backend.ability(Ranking)
         if ranks is not None and ranks.rounds > ranks.most_rounds:
-            self._ranked.clear()
+            self._forget_ranks()
             ranks.restart()
 
     def lose_all(self, predicates: Iterable[str]) -> None:
         """Nothing is known of some predicates, and nothing is deferred."""
         self._deferred_counts = None
         self.lose_counts(predicates)
+        self._forget_ranks()
+
+    def _forget_ranks(self) -> None:
         self._ranked.clear()
+        self._late.clear()
 
     def without_modules(self, served: Set[str]) -> None:
         """No module serves the rules of some predicates any more: all of them have to count."""
@@ -160,13 +184,13 @@ class Ledger:
     def entries(self) -> Entries:
         """All that is noted, to come back to."""
         sets = frozenset(self._Cn_unknown), frozenset(self._Cr_unknown), frozenset(self._served_count)
-        return *sets, dict(self._ranked)
+        return *sets, dict(self._ranked), dict(self._late)
 
     def restore(self, entries: Entries) -> None:
         """Come back to what was noted."""
-        *sets, ranked = entries
+        *sets, ranked, late = entries
         self._Cn_unknown, self._Cr_unknown, self._served_count = map(set, sets)
-        self._ranked = dict(ranked)
+        self._ranked, self._late = dict(ranked), dict(late)
 
     # --- windows ---------------------------------------------------------------------------------------
 

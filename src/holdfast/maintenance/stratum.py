@@ -17,6 +17,7 @@ from holdfast.maintenance.watch import Watch
 from holdfast.plans import AggregatePlan, AnyPlan, Planner, Read
 from holdfast.program.model import AggregateRule, Atom, HyperNode, Negated, Rule
 from holdfast.quick_dataclass import dataclass
+from holdfast.values.dictionary import Codes
 
 Phase = Literal["deletion", "backward", "forward", "insertion"]
 
@@ -45,6 +46,13 @@ class NodeChange(NamedTuple):
     E_plus: Facts
     removed_inputs: Facts
     added_inputs: Facts
+
+
+class LateInputs(NamedTuple):
+    """Facts that an insertion brought, whose instances Cw does not count yet for heads that were there before it."""
+
+    rows: Mapping[str, Codes]
+    rank: int  # the highest one before
 
 
 @dataclass
@@ -124,6 +132,7 @@ class Stratum:
     keeps_nonrecursive: bool = True  # Cn
     keeps_recursive: bool = True  # Cr
     phase: Phase = "deletion"  # the phase that instances are counted in
+    late: tuple[LateInputs, ...] = ()  # the first ones first
     is_ranked: bool = False  # the ranks of a recursion through min or max are correct, before and after
 
     def __post_init__(self) -> None:

@@ -95,7 +95,7 @@ class Walk:
     def _request(self, plan: NodePlan, change: NodeChange) -> Request:
         deleted = len(change.E_minus) + len(change.removed_inputs)
         inserted = len(change.E_plus) + len(change.added_inputs)
-        return Request(self.choice, deleted, inserted, is_ranked=self.ledger.ranks_are_right(plan))
+        return Request(self.choice, deleted, inserted, is_ranked=self.ledger.ranks_are_kept(plan))
 
     def _run(
         self, plan: NodePlan, change: NodeChange, algorithm: Algorithm, why: str, full: FullCost | None
@@ -106,7 +106,7 @@ class Walk:
         self.watch.node(", ".join(figures.predicates))
         if not plan.has_rules and not algorithm.counts_anew:
             maintain = maintain_explicit
-        if algorithm.needs_ranks and plan.node.is_recursive and not self.ledger.ranks_are_right(plan):
+        if algorithm.needs_ranks and plan.node.is_recursive and not self.ledger.ranks_are_kept(plan):
             maintain, why = recompute.maintain, f"{why}; its ranks were not known, so it was recomputed"
         is_bounded = plan.node.is_recursive and not algorithm.counts_anew and not algorithm.by_module_alone
         is_bounded = is_bounded and maintain is not recompute.maintain
@@ -120,7 +120,10 @@ class Walk:
             figures.deletes = bool(s.E_minus or s.removed_inputs)
             figures.inserts = bool(s.E_plus or s.added_inputs)
             s.is_ranked = self.ledger.ranks_are_right(plan)
+            s.late = self.ledger.take_late(plan)
             maintain(s)
+            if algorithm.needs_ranks and maintain is not recompute.maintain:
+                self.ledger.put_late(plan, s.late)
         if plan.node.limits:
             self.ledger.note_ranks(plan, right=s.is_ranked)
         figures.is_anew = figures.is_anew or maintain is recompute.maintain or algorithm.counts_anew

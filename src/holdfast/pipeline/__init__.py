@@ -1,4 +1,4 @@
-"""The data pipeline: declared sources, a program, sinks; in batches, updates and streams, on Spark."""
+"""The data pipeline: declared sources, a program and sinks; run in batches, updates or streams on Spark."""
 
 from holdfast.pipeline.model import Pipeline
 from holdfast.pipeline.reading import from_text, read

@@ -1,7 +1,7 @@
-"""A micro-batch taken apart: each file is an update, in the order of the files' times, then of their names.
+"""Split a micro-batch: each file is an update, ordered by file time, then by name.
 
-Spark puts everything that waits into one micro-batch, of all sources together: only so is there one order among them.
-The rows are collected to this process in pieces of bounded size, each of whole files.
+Spark puts everything that waits, from all sources, into one micro-batch; otherwise files of different sources would
+have no common order.  The rows are collected in this process in pieces of bounded size, each of whole files.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from holdfast.pipeline.sources import FILE, TIME
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-AT_ONCE: Final = 200_000  # rows that are fetched together; a text of this length counts as one more
+AT_ONCE: Final = 200_000  # rows fetched at once; a text of this length counts as one more row
 _ROW: Final = 200
 Fetch = Callable[["DataFrame"], pa.Table]
 
@@ -27,18 +27,18 @@ Fetch = Callable[["DataFrame"], pa.Table]
 class Position(NamedTuple):
     """The progress of a stream."""
 
-    stream: str | None = None  # the stream's own name for itself
-    place: int = -1  # the micro-batch that the last update was in
-    parts: int = 0  # how many updates of that micro-batch are done
-    parts_of: int = 0  # how many there are; 0 if a very old holdfast wrote this
-    taken: str = ""  # the hash of the names of the files that these updates were
+    stream: str | None = None  # Spark's id of the stream
+    place: int = -1  # the micro-batch of the last update
+    parts: int = 0  # updates of that micro-batch that are done
+    parts_of: int = 0  # all its updates; 0 if written by a very old holdfast
+    taken: str = ""  # the hash of the names of the files done
 
 
 class MicroBatch:
-    """The files of a micro-batch in their order, and the rows of each; rows that are not of files are one such part."""
+    """The files of a micro-batch in order, with the rows of each; rows without a file form one part."""
 
     def __init__(self, frame: DataFrame, fetch: Fetch, *, here: bool, texts: Iterable[str] = ()) -> None:
-        """`here` says that rows are wanted in this process, `texts` are columns that may have a whole file in a row."""
+        """`here`: fetch rows into this process; `texts`: columns that may hold a whole file in a row."""
         from pyspark.sql import functions as sf
 
         self._frame, self._fetch, self._here = frame, fetch, here
@@ -56,7 +56,7 @@ class MicroBatch:
         self.files: list[str] = [file for _, file in sorted(places)] or [""]
 
     def rows(self, first: int) -> Iterator[DataFrame | pa.Table]:
-        """The rows of each file, from that at a place on."""
+        """The rows of each file, starting with file number `first`."""
         from pyspark.sql import functions as sf
 
         if not self._here:
@@ -69,11 +69,11 @@ class MicroBatch:
             yield from (table.filter(pc.equal(table[FILE], file)) for file in group)
 
     def close(self) -> None:
-        """The rows are not needed any more."""
+        """Release the rows."""
         self._frame.unpersist()
 
     def _groups(self, first: int) -> Iterator[list[str]]:
-        """Files that are fetched together: as many as are no more than enough, or one."""
+        """Files to fetch together: as many as fit the limit, or one."""
         group: list[str] = []
         size = 0
         for file in self.files[first:]:
@@ -86,7 +86,7 @@ class MicroBatch:
 
 
 def hash_of(files: Iterable[str], before: str = "") -> str:
-    """A hash of files' names in their order, going on from that of others."""
+    """A hash of file names in order, continuing from that of earlier ones."""
     return list(accumulate(files, _longer, initial=before))[-1]
 
 

@@ -1,4 +1,4 @@
-"""Rows become facts: each column gets the type of the relation's, and a row that fails gets the reason why."""
+"""Turn rows into facts: cast each column to the type of the relation's, and give each bad row a reason."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def checked(frame: DataFrame, source: Source, relation: Relation) -> DataFrame:
         raise _missing(change_type, frame, source, 'change_type = "NAME"')
     change = sf.lit(INSERT) if change_type is None else sf.col(f"`{change_type}`").cast("STRING")
     if source.change_type is None:
-        change = sf.coalesce(change, sf.lit(INSERT))  # rows need not have one
+        change = sf.coalesce(change, sf.lit(INSERT))  # the column is optional
     reasons = [sf.when(sf.col(CORRUPT).isNotNull(), "the line is malformed")] if CORRUPT in frame.columns else []
     reasons.append(
         sf.when(
@@ -80,7 +80,7 @@ def checked(frame: DataFrame, source: Source, relation: Relation) -> DataFrame:
     for check in source.checks:
         try:
             good = sf.coalesce(sf.expr(check).cast("BOOLEAN"), sf.lit(False))
-            typed_frame.select(good)  # an expression that means nothing is refused now
+            typed_frame.select(good)  # refuses an invalid expression now
         except PySparkException as error:
             message = f"the check {check} cannot be used: {spark_cause(error)}"
             help = f"a check is an SQL expression over {', '.join(column.name for column in relation.columns)}"
@@ -90,7 +90,7 @@ def checked(frame: DataFrame, source: Source, relation: Relation) -> DataFrame:
 
 
 def _sources_of(frame: DataFrame, source: Source, relation: Relation) -> dict[str, tuple[Column, str]]:
-    """For each column of the relation where its values come from, and their type there."""
+    """For each column of the relation, the expression for its values and its type."""
     known = {column.name for column in relation.columns}
     for name in source.columns:
         if name not in known:
@@ -101,7 +101,7 @@ def _sources_of(frame: DataFrame, source: Source, relation: Relation) -> dict[st
 
 
 def _column(frame: DataFrame, source: Source, name: str) -> tuple[Column, str]:
-    """What a column of the relation is there, and its type: a column, whatever its case, or an SQL expression."""
+    """The expression for a column and its type: a column, ignoring case, or an SQL expression."""
     from pyspark.errors import PySparkException
     from pyspark.sql import functions as sf
 
@@ -135,16 +135,16 @@ def _missing(wanted: str, frame: DataFrame, source: Source, setting: str) -> Usa
 
 
 def _as_in_json(kind: Column, text: Column, value: Column, wanted: Type) -> tuple[Column, Column]:
-    """A value if JSON has one of the wanted type, as `holdfast run` sees it: 1 is no symbol, "1" and 1.0 no number.
+    """A value if its JSON type fits, as in `holdfast run`: 1 is not a symbol, "1" and 1.0 are not numbers.
 
-    Beside it is how it is shown: with its type in JSON if only that is wrong.
+    Also returns the value as messages show it: with its JSON type if only that is wrong.
     """
     from pyspark.sql import functions as sf
 
     match wanted:
-        case Type.NUMBER | Type.UNSIGNED:  # integers of more than 18 digits are decimals there, and so is 1.0
+        case Type.NUMBER | Type.UNSIGNED:  # integers of more than 18 digits are decimals, and so is 1.0
             fits = (kind == "BIGINT") | kind.rlike(r"^DECIMAL\((19|[23]\d),0\)$")
-        case Type.FLOAT:  # there are no other words for them in JSON
+        case Type.FLOAT:  # JSON has only strings for infinities and NaN
             fits = kind.rlike("^(BIGINT|DECIMAL|DOUBLE|FLOAT)") | sf.lower(text).rlike("^[+-]?(inf|infinity|nan)$")
         case _:
             fits = kind == "STRING"
@@ -165,7 +165,7 @@ def _term_text(given: Column, kind: str, in_json: Column | None, source: Source)
         text = arrow_function(_texts_of_json, "string")(sf.schema_of_variant(in_json), sf.to_json(in_json))
         return text
     if source.place.format in _DELIMITED:
-        return given.cast("STRING")  # which is such a text
+        return given.cast("STRING")  # already in that form
     if kind in ("bigint", "int", "smallint", "tinyint"):
         return given.cast("STRING")
     text = arrow_function(_texts_of_values, "string")(given if kind in ("float", "double") else given.cast("STRING"))
@@ -182,7 +182,7 @@ def _text_of_json(kind: str | None, text: str | None, terms: Dictionary) -> str 
     if kind is None or text is None:
         return None
     value = json.loads(text)
-    if _SHORT_DECIMAL.fullmatch(kind):  # 1.0 is one without places
+    if _SHORT_DECIMAL.fullmatch(kind):  # 1.0 is a decimal without places
         value = float(value)
     try:
         return term_text(terms.value_of(terms.encode_value(from_json(value), Type.ANY)))
@@ -195,14 +195,14 @@ def _texts_of_values(values: pa.Array) -> pa.Array:
 
 
 def _converted(given: Column, kind: str, wanted: Type) -> Column:
-    """A value of the wanted type, or null: nothing is rounded, truncated or guessed."""
+    """The value as the wanted type, or null: nothing is rounded, truncated or guessed."""
     from pyspark.sql import functions as sf
 
     value = given.try_cast(_CAST[wanted])
     is_text = kind == "string" or kind.startswith(("varchar", "char"))
     match wanted:
         case Type.FLOAT if is_text:
-            text = sf.lower(given)  # a number too large for a float is rejected
+            text = sf.lower(given)  # rejects a number too large for a float
             return sf.when(text.rlike(_FLOAT) & ((sf.abs(value) != float("inf")) | text.contains("inf")), value)
         case Type.FLOAT if kind == "boolean" or kind.startswith(("timestamp", "date")):
             return sf.lit(None).cast(_CAST[wanted])

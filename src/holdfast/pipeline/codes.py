@@ -1,4 +1,4 @@
-"""The error codes of the pipeline, with what each means."""
+"""The error codes of the pipeline, with their meanings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From the frames of sources to one update: good rows as facts to insert and delete, bad ones with the reason."""
+"""Turn the frames of sources into one update: good rows as facts to insert and delete, bad rows with the reason."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 SOURCE: Final = "_source"
-_FEW: Final = 100_000  # rows that need no job to be counted
+_FEW: Final = 100_000  # rows for which no counting job is needed
 REJECTED: Final = pa.schema(
     [("source", pa.string()), ("relation", pa.string()), ("reason", pa.string()), ("row", pa.string())]
 )
@@ -31,18 +31,18 @@ REJECTED: Final = pa.schema(
 
 @dataclass(frozen=True)
 class Line:
-    """An update written as a line of JSON, with its position."""
+    """An update given as a line of JSON, with its position."""
 
     source: str
     file: str
     number: int
     text: str
-    time: datetime = datetime.min  # the file's
+    time: datetime = datetime.min  # modification time of the file
 
 
 @dataclass(frozen=True)
 class Taken:
-    """What was read: rows by operation and relation, lines, and rejected rows."""
+    """The input read: rows by operation and relation, lines, and rejected rows."""
 
     rows: tuple[tuple[str, str, pa.Table | DataFrame], ...] = ()
     lines: tuple[Line, ...] = ()
@@ -61,7 +61,7 @@ class Taken:
 
 
 class Intake:
-    """Reads and checks the sources of one kind, those of the first facts or those of updates."""
+    """Reads and checks the sources of one kind: initial facts or updates."""
 
     def __init__(self, sources: Sequence[Source], relations: Mapping[str, Relation], reader: Reader) -> None:
         self._sources = sources
@@ -69,7 +69,7 @@ class Intake:
         self._reader = reader
 
     def count(self, frame: DataFrame | None) -> int:
-        """How many rows there are at most, RDF left out of account; a row of a text file is at least a byte."""
+        """An upper bound on the number of rows, without RDF; a row of a text file takes at least a byte."""
         if frame is None:
             return 0
         sizes = [text_size(source.place) for source in self._framed()]
@@ -80,7 +80,7 @@ class Intake:
             return frame.count()
 
     def frame(self, *, stream: bool = False) -> DataFrame | None:
-        """The rows of all sources in one frame: which source, what is to be done, whether it is good, the columns."""
+        """The rows of all sources in one frame: the source, the operation, the reason if rejected, and the columns."""
         frames = [self._one(source, stream) for source in self._sources if source.place.format not in RDF]
         if not frames:
             return None
@@ -101,7 +101,7 @@ class Intake:
             return frame.select(sf.lit(source.name).alias(SOURCE), FILE, TIME, *common, *own)
 
     def rdf(self) -> Taken:
-        """The facts of RDF sources; they can only be inserted."""
+        """The facts of RDF sources, which can only be inserted."""
         rows = [
             (INSERT, name, table)
             for source in self._sources
@@ -111,17 +111,17 @@ class Intake:
         return Taken(tuple(rows), seen=sum(table.num_rows for _, _, table in rows))
 
     def fetched(self, frame: DataFrame) -> pa.Table:
-        """The rows, brought to this process by one job."""
+        """Fetch the rows into this process with one job."""
         with self._reader.reading():
             return frame.toArrow()
 
     def by_file(self, frame: DataFrame, *, here: bool) -> MicroBatch:
-        """A micro-batch by its files."""
+        """Split a micro-batch by file."""
         lines = [_prefixed(source, LINE) for source in self._framed() if source.place.format == LINES]
         return MicroBatch(frame, self.fetched, here=here, texts=lines)
 
     def here(self, rows: DataFrame | pa.Table | None) -> Taken:
-        """What the rows say, in this process."""
+        """The rows sorted into facts, lines and rejected rows, in this process."""
         if rows is None:
             return self.rdf()
         table = rows if isinstance(rows, pa.Table) else self.fetched(rows)
@@ -129,7 +129,7 @@ class Intake:
         return sum((self._split(source, part) for source, part in of_source), self.rdf())
 
     def distributed(self, frame: DataFrame | None) -> Taken:
-        """The rows as frames, left where they are; `frame` should be cached."""
+        """The same as Spark frames, without fetching rows; `frame` should be cached."""
         if frame is None:
             return self.rdf()
         from pyspark.sql import functions as sf
@@ -210,13 +210,13 @@ class Intake:
 
 
 def rejected(source: Source, reasons: Sequence[str], rows: Sequence[str]) -> pa.Table:
-    """Rejected rows, as the quarantine has them."""
+    """Rejected rows, in the form of the quarantine."""
     count = len(reasons)
     return pa.table([[source.name] * count, [source.relation or ""] * count, reasons, rows], schema=REJECTED)
 
 
 def _as_typed(values: pa.ChunkedArray, type: Type) -> pa.ChunkedArray:
-    """Spark has no unsigned integers: they are decimals."""
+    """The values, with decimals cast back to unsigned integers, which Spark lacks."""
     return values.cast(pa.uint64()) if type is Type.UNSIGNED else values
 
 

@@ -1,8 +1,8 @@
-"""The state of a pipeline on disk: a store, with the progress of the pipeline in the note of each update.
+"""The state of a pipeline on disk: a store, with the pipeline's progress in the note of each update.
 
-A commit appends one record, with the facts and rules that the update changed and the position of the stream, so both
-happen or neither does.  After some updates a snapshot is written and a new log begins.  A folder with snapshots of the
-older kind (`old_snapshots.py`) is read, and becomes a store with the next update.
+A commit appends one record with the facts and rules that the update changed and the position in the stream, so both are
+committed or neither is.  After some updates a snapshot is written and a new log begins.  A folder with snapshots of the
+old format (`old_snapshots.py`) can be read, and becomes a store with the next update.
 """
 
 from __future__ import annotations
@@ -44,28 +44,28 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame
 
-MOST_LOGGED: Final = 1_000_000  # rows of an update in the log; after a larger one a snapshot is written instead
+MOST_LOGGED: Final = 1_000_000  # rows of an update in the log; for a larger one a snapshot is written instead
 
 
 class PipelineProgress(NamedTuple):
-    """What a pipeline records with each update, beside the update itself."""
+    """What a pipeline records with each update."""
 
     position: Position
     engine: str
-    sizes: Mapping[str, int]  # of every relation, what rules derive included
+    sizes: Mapping[str, int]  # of all relations, including derived ones
 
     def note(self) -> Note:
-        """As the note of an update."""
+        """The note for an update."""
         return {**self.position._asdict(), "engine": self.engine, "sizes": dict(self.sizes)}
 
     @classmethod
     def from_note(cls, note: Note) -> PipelineProgress:
-        """From such a note."""
+        """Read the progress from a note."""
         return cls(Position(*(note[name] for name in Position._fields)), note["engine"], note["sizes"])
 
     @classmethod
     def of_store(cls, stored: StoreContents) -> PipelineProgress:
-        """That of the last update that a store has."""
+        """The progress after the last update in a store."""
         records = stored.log.applied()
         return cls.from_note(_note_of(records[-1]) if records else stored.manifest.note)
 
@@ -74,27 +74,27 @@ class PipelineProgress(NamedTuple):
 class KeptState:
     """A state on disk."""
 
-    number: int  # of the last update
-    source: str  # the hash of the program that all began with
+    number: int  # number of the last update
+    source: str  # the hash of the initial program
     progress: PipelineProgress
-    rows: int  # explicit facts of its snapshot
+    rows: int  # explicit facts in its snapshot
     load: Load
-    stored: StoreContents | None = None  # None if it is of the older kind
-    unverified: tuple[int, ...] = ()  # snapshots of the older kind that have no hashes
+    stored: StoreContents | None = None  # None for the old format
+    unverified: tuple[int, ...] = ()  # snapshots of the old format without hashes
 
 
 class PipelineStore:
-    """Keeps the state of a pipeline, and finds it again."""
+    """Stores and restores the state of a pipeline."""
 
     def __init__(self, settings: Snapshots, pipeline: str = "PIPELINE", name: str = "<text>") -> None:
-        """`pipeline` is the file, for commands that are suggested; `name` is that of the program."""
+        """`pipeline` is the file, for suggested commands; `name` is the program's name."""
         self.folder, self._settings, self._pipeline, self._name = settings.path, settings, pipeline, name
         self.old = OldSnapshots(settings.path, pipeline)
         self.number, self.position, self._source = 0, Position(), ""
         self._lock = -1
         self._store: Store | None = None
-        self._changes: list[ExplicitChange] = []  # of the update that is being applied
-        self._rows = 0  # in them
+        self._changes: list[ExplicitChange] = []  # of the update being applied
+        self._rows = 0  # number of rows in `_changes`
 
     @property
     def checkpoint(self) -> Path:
@@ -103,12 +103,12 @@ class PipelineStore:
 
     @property
     def arriving(self) -> Path:
-        """Where Spark puts the rows of large updates; until a run ends it may read them again."""
+        """Where Spark writes the rows of large updates; it may read them again until the run ends."""
         return self.folder / "arriving"
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """No other process writes here for as long as this lasts; the system lets go when a process is killed."""
+        """Lock the folder against other writers; the system releases the lock when a process is killed."""
         self.folder.mkdir(parents=True, exist_ok=True)
         self._lock = self._locked()
         try:
@@ -128,7 +128,7 @@ class PipelineStore:
             raise UsageError(Diagnostic("E1111", message, help="wait for it, or stop it")) from None
 
     def _claim(self) -> None:
-        """Begin in a folder where nothing has the names of a store's files: what is not needed there is deleted."""
+        """Claim a folder; refuse it if it has foreign files with the names of a store's, which a run may delete."""
         if (self.folder / "HOLDFAST").exists():
             with suppress(DamagedData):
                 if PIPELINE not in read_identity(self.folder).features:
@@ -196,7 +196,7 @@ class PipelineStore:
         return DamagedData(Diagnostic("E1112", f"the snapshots in {self.folder} are damaged: {message}", help=help))
 
     def listed(self) -> list[tuple[int, str, int | None]]:
-        """The updates that can be gone back to: number, a remark, and how many facts there were."""
+        """The updates that can be restored: number, remark, and number of facts."""
         newest = self.current()
         if newest is None:
             return []
@@ -221,7 +221,7 @@ class PipelineStore:
         ]
 
     def next_number(self) -> int:
-        """The number after the newest one: what was written under a number stays what it was."""
+        """The number after the newest one: a number is never reused for other contents."""
         if self.old.is_there:
             return self.old.next_number()
         return 0 if is_unfinished(self.folder) else last_known_version(self.folder) + 1
@@ -229,7 +229,7 @@ class PipelineStore:
     # --- writing ---------------------------------------------------------------------------------------
 
     def go_back(self, number: int, *, unverified: bool = False) -> None:
-        """Make an earlier update the newest one; all that it needs is checked before anything is deleted."""
+        """Make an earlier update the newest one; checks everything it needs before deleting anything."""
         if self.old.is_there:
             self.old.go_back(number, unverified=unverified)
             return
@@ -240,23 +240,23 @@ class PipelineStore:
         self._store = rewind(kept[number].at(number), self._lock, self._settings.keep)
 
     def go_on(self, state: KeptState, source: str) -> None:
-        """Continue from a state; a store is ready to be written to then."""
+        """Continue from a state, and open its store for writing."""
         self.number, self.position, self._source = state.number, state.progress.position, source
         if state.stored is not None:
             self._store = resume_store(state.stored, self._lock, self._settings.keep)
             self._store.publish(self._store.version)
 
     def begin(self, state: PipelineState, source: str) -> None:
-        """The first snapshot; what was there before is discarded."""
+        """Write the first snapshot, and discard what was there before."""
         number = self.next_number()
         self.position, self._source = Position(), source
         state.base.start_at(number)
         self._write_snapshot(number, state)
         self.number = number
-        _discard(self.checkpoint)  # the stream is read from its beginning
+        _discard(self.checkpoint)  # so the stream is read from its beginning
 
     def collect(self, base: KnowledgeBase) -> None:
-        """From now on, note what is applied to a knowledge base, for the next commit."""
+        """Record what is applied to a knowledge base from now on, for the next commit."""
         self._changes, self._rows = [], 0
         base.log_with(self._note)
 
@@ -269,13 +269,13 @@ class PipelineStore:
             self._changes.clear()
             return
         for view in views:
-            _ = view.codes  # on Spark the rows may be freed when the update has happened
+            _ = view.codes  # fetch now: Spark may free the rows after the update
         self._changes += commit.explicit
 
     def commit(
         self, number: int, state: PipelineState, position: Position | None, recorded: Callable[[], None]
     ) -> bool:
-        """The update that was applied becomes durable, with the position; whether all facts were written."""
+        """Make the applied update durable, with the position; returns whether a full snapshot was written."""
         self.position = position or self.position
         state.base.start_at(number)
         if self._store is None or self._rows > MOST_LOGGED:
@@ -302,7 +302,7 @@ class PipelineStore:
             self._store = begin_store(self.folder, snapshot, self._lock, [PIPELINE], self._settings.keep)
             self._store.publish(number)
             self._store.sweep()
-            _discard(self.folder / "updates")  # of snapshots of the older kind
+            _discard(self.folder / "updates")  # from snapshots of the old format
         state.base.keep_derived(self._store)
 
 
@@ -315,7 +315,7 @@ def _discard(path: Path) -> None:
 
 
 def _notes(stored: StoreContents) -> Iterator[tuple[int, Note]]:
-    """The updates of a snapshot and its log, each with its note."""
+    """The updates of a snapshot and its log, with their notes."""
     yield stored.manifest.version, stored.manifest.note
     yield from ((record.version, _note_of(record)) for record in stored.log.applied())
 
@@ -336,7 +336,7 @@ def _frame(session: Any, folder: Path) -> DataFrame:
 def _load_old(
     old: OldSnapshots, manifest: Manifest, name: str, engine: EngineChoice, limits: Limits | None
 ) -> KnowledgeBase:
-    """The state of a snapshot of the older kind: its facts materialised, then the updates since."""
+    """The state of a snapshot of the old format: its facts materialised, then the updates since."""
 
     def data(part: Part) -> pa.Table | DataFrame:
         folder = old.folder / part.path
@@ -351,4 +351,4 @@ def _load_old(
 
 
 def _impossible(line: Line, error: HoldfastError) -> None:
-    raise error  # a line that was refused is not kept
+    raise error  # refused lines are not stored

@@ -1,4 +1,4 @@
-"""A pipeline as a value: where facts and updates come from, the program, and where results go."""
+"""A pipeline as a value: the sources of facts and updates, the program, and the sinks."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ LINES: Final = "updates"
 SOURCE_FORMATS: Final = (*FILES, *RDF, "jdbc", "table", "frame")
 UPDATE_FORMATS: Final = (*SOURCE_FORMATS, LINES)
 SINK_FORMATS: Final = (*FILES, "jdbc", "table")
-CUSTOM: Final = "spark:"  # `spark:kafka` is whatever that name means to Spark
+CUSTOM: Final = "spark:"  # `spark:kafka` is Spark's own format of that name
 _EMPTY: Mapping[str, Any] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
 class Place:
-    """Something outside: a folder or file, a table of a database or of Spark's catalogue, a given frame.
+    """A place outside: a folder or file, a table of a database or of Spark's catalogue, a given frame.
 
-    The path is absolute, because Spark's working directory is another one; `shown` is how the user wrote it.
+    The path is absolute because Spark has another working directory; `shown` is the path as the user wrote it.
     """
 
     format: str
@@ -39,7 +39,7 @@ class Place:
         return self.shown or self.path or self.table or self.format
 
     def part(self, name: str) -> Place:
-        """A folder in a folder, or a table with a longer name."""
+        """A subfolder, or a table with a longer name."""
 
         def longer(path: str | None) -> str | None:
             return path and f"{path}/{name}"
@@ -54,18 +54,18 @@ class Source:
 
     name: str
     place: Place
-    relation: str | None = None  # None: RDF and update lines name their relations themselves
+    relation: str | None = None  # None for RDF and update lines, which name their relations
     columns: Mapping[str, str] = field(default_factory=lambda: _EMPTY)
-    fields: tuple[str, ...] = ()  # the columns of files that do not name them
+    fields: tuple[str, ...] = ()  # names for the columns of files without a header
     checks: tuple[str, ...] = ()
-    change_type: str | None = None  # the column that says insert or delete
+    change_type: str | None = None  # the column with insert or delete
     span: Span | None = field(default=None, compare=False, repr=False)
     check_span: Span | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True)
 class Sink:
-    """Where a relation, or what changes in it, is written; `*` means every relation that rules derive."""
+    """Where to write a relation, or its changes; `*` means every derived relation."""
 
     name: str
     place: Place
@@ -76,14 +76,14 @@ class Sink:
 
 @dataclass(frozen=True)
 class Quarantine:
-    """Where rows go that fail their checks, and how many of them, or which share, stop the run."""
+    """Where rejected rows go, and the number or share of them that stops the run."""
 
     place: Place | None = None
     rows: int | None = 0
     share: float | None = None
 
     def allows(self, rejected: int, seen: int) -> bool:
-        """Whether the run may go on."""
+        """Whether the run may continue."""
         if self.share is not None:
             return rejected <= self.share * seen
         return self.rows is None or rejected <= self.rows
@@ -96,7 +96,7 @@ class Quarantine:
 
 @dataclass(frozen=True)
 class EngineSettings:
-    """Where maintenance runs: in this process, on Spark, or here while there are not more facts than the limit."""
+    """Where maintenance runs: in this process, on Spark, or in this process up to a limit on facts."""
 
     kind: str = "auto"
     limit: int = 10_000_000
@@ -104,7 +104,7 @@ class EngineSettings:
 
 @dataclass(frozen=True)
 class Snapshots:
-    """Where snapshots are kept, how many of them, and after how many updates a whole one is written."""
+    """Where snapshots are kept, how many, and after how many updates a full one is written."""
 
     path: Path
     keep: int = 3
@@ -113,7 +113,7 @@ class Snapshots:
 
 @dataclass(frozen=True)
 class Pipeline:
-    """A pipeline; `holdfast.pipeline.read` makes one from a TOML file."""
+    """A pipeline, as read from a TOML file by `holdfast.pipeline.read`."""
 
     name: str
     program: Path
@@ -127,4 +127,4 @@ class Pipeline:
     trigger: str = "available"
     master: str | None = None
     conf: Mapping[str, str] = field(default_factory=lambda: _EMPTY)
-    file: str = "PIPELINE"  # as the user named it, for commands that are suggested
+    file: str = "PIPELINE"  # as the user named it, for suggested commands

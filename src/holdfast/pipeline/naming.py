@@ -1,7 +1,7 @@
-"""Which folder or table a relation gets where a sink has one for each, and that no two places are one.
+"""The folder or table of each relation in a sink, and a check that no two places are the same.
 
-Two relations never share a place, whatever they are called: a plain name stands for itself, any other is a readable
-part of it and a hash.  Rule changes do not change them.
+Two relations never share a place, whatever their names: a plain name is used as it is, any other becomes a readable
+part of it and a hash.  Rule changes do not change these names.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from holdfast.pipeline.model import Pipeline, Place, Sink, Source
 _PLAIN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _HASHED: Final = re.compile(r"(?:.*_)?[0-9a-f]{16}")
 _RESERVED: Final = re.compile(r"(?i)con|prn|aux|nul|com[0-9]|lpt[0-9]|_temporary|_success|_update|_metadata")
-_LONGEST: Final = 48  # characters of a plain name: databases cut longer names of tables, without a word
+_LONGEST: Final = 48  # characters of a plain name: databases silently truncate longer table names
 _READABLE: Final = 30
 _PATTERN: Final = re.compile(r"[*?\[{]")
 
 
 def place_name(name: str) -> str:
-    """The folder of a relation, or the end of its table's name; different ones for different relations.
+    """The folder of a relation, or the end of its table's name; different for different relations.
 
-    Names that differ in case only are left to `sink_places`: both are plain.
+    Names that differ only in case are left to `sink_places`: both are plain.
     """
     if (
         _PLAIN.fullmatch(name)
@@ -45,7 +45,7 @@ def place_name(name: str) -> str:
 
 
 def sink_places(sink: Sink, displays: Mapping[str, str]) -> list[tuple[Place, str]]:
-    """The relations that a sink asks for, each with its place; `displays` are their names as the program has them."""
+    """The relations that a sink writes, each with its place; `displays` are their names in the program."""
     if sink.relation != "*":
         return [(sink.place, name) for name, shown in displays.items() if sink.relation in (name, shown)]
     found: dict[str, str] = {}
@@ -59,7 +59,7 @@ def sink_places(sink: Sink, displays: Mapping[str, str]) -> list[tuple[Place, st
 
 
 def _ignores_case(place: Place) -> bool:
-    """Whether names that differ in case only are one: as tables always, as folders if the file system says so."""
+    """Whether names that differ only in case are the same: always for tables; for folders, the file system decides."""
     if place.path is None:
         return True
     if "://" in place.path:
@@ -69,12 +69,12 @@ def _ignores_case(place: Place) -> bool:
         return Path(folder).with_name(Path(folder).name.upper()).exists()
 
 
-# --- places that are one -------------------------------------------------------------------------------
+# --- shared places -------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class _Use:
-    """What a pipeline does at a place."""
+    """A use of a place by a pipeline."""
 
     what: str
     place: Place
@@ -83,7 +83,7 @@ class _Use:
 
     @property
     def path(self) -> Path | None:
-        """A folder or file of this machine; of a pattern, the folder that its files are in."""
+        """A folder or file on this machine; for a pattern, the folder that contains its files."""
         path = (self.place.path or "").removeprefix("file://")
         if not path or "://" in path:
             return None
@@ -93,12 +93,12 @@ class _Use:
 
     @property
     def table(self) -> tuple[str | None, str] | None:
-        """A table; case does not count in its name."""
+        """The table, with its name in lower case."""
         return (self.place.url, self.place.table.casefold()) if self.place.table else None
 
 
 def refuse_shared_places(pipeline: Pipeline, displays: Mapping[str, str], problems: Diagnostics) -> None:
-    """A sink that would write over another one, over a source or over the snapshots is refused."""
+    """Refuse a sink that would overwrite another one, a source or the snapshots."""
     uses = list(_uses(pipeline, displays))
     for number, use in enumerate(uses):
         for other in uses[:number]:
@@ -133,7 +133,7 @@ def _is_shared(use: _Use, other: _Use) -> bool:
 
 
 def _is_under(inner: _Use, outer: _Use) -> bool:
-    """Whether one is the other or lies in it; beside files that a pattern means there may be others."""
+    """Whether `inner` is `outer` or lies inside it; for a pattern that is only read, whether it matches."""
     assert inner.path is not None and outer.path is not None
     inside, around = inner.path.resolve(), outer.path.resolve()
     if str(outer.path) != outer.place.path and not outer.is_written:

@@ -1,12 +1,12 @@
-"""Snapshots as pipelines wrote them before they kept a store: they are read, and gone back to, but not written.
+"""The old snapshot format of pipelines, before they used a store: it can be read and restored, but not written.
 
     CURRENT                  the number of the newest snapshot, and the hash of its manifest
-    manifests/12.json        what makes up the snapshot of update 12: files with hashes and row counts, rules, the
+    manifests/12.json        the contents of the snapshot of update 12: files with hashes and row counts, rules, the
                              hash of all that, and the previous manifest, with its hash
     facts/10/0.parquet       all explicit facts after update 10
     updates/12/0.parquet     the rows of update 12
 
-A snapshot is the facts of an earlier update and the updates since.
+A snapshot consists of the facts after an earlier update and the updates since.
 """
 
 from __future__ import annotations
@@ -29,23 +29,23 @@ from holdfast.pipeline.batches import Position
 from holdfast.store.files import Files, file_digest
 
 FORMAT: Final = 2
-_WITHOUT_HASH: Final = 1  # the format without hashes of manifests
+_WITHOUT_HASH: Final = 1  # the format without manifest hashes
 
 
 @dataclass(frozen=True)
 class Part:
-    """A Parquet file or folder with facts of a relation: all of them, or those that an update inserts or deletes."""
+    """A Parquet file or folder with facts of a relation: all, or those that an update inserts or deletes."""
 
     relation: str
     path: str
     rows: int
-    files: Mapping[str, str]  # hash by file
+    files: Mapping[str, str]  # hashes by file
     kind: str = "facts"
 
 
 @dataclass(frozen=True)
 class Logged:
-    """The rows and lines of one update, in the order in which they are applied."""
+    """The rows and lines of one update, in the order they are applied."""
 
     number: int
     parts: tuple[Part, ...] = ()
@@ -54,23 +54,23 @@ class Logged:
 
 @dataclass(frozen=True)
 class Manifest:
-    """What makes up a snapshot."""
+    """The contents of a snapshot."""
 
     number: int
-    source: str  # the hash of the program that all began with
-    program: str  # the rules as they are now
+    source: str  # the hash of the initial program
+    program: str  # the current rules
     facts: tuple[Part, ...]
     facts_of: int  # the update after which the facts were written
     updates: tuple[Logged, ...] = ()
-    sizes: Mapping[str, int] = field(default_factory=dict)  # of every relation, what rules derive included
-    stream: str | None = None  # the stream's own name for itself
-    place: int = -1  # the micro-batch that the last update was in
-    parts: int = 0  # how many updates of that micro-batch are done
-    parts_of: int = 0  # how many there are; 0 if an older holdfast wrote this
-    taken: str = ""  # the hash of the names of the files that these updates were
+    sizes: Mapping[str, int] = field(default_factory=dict)  # of all relations, including derived ones
+    stream: str | None = None  # Spark's id of the stream
+    place: int = -1  # the micro-batch of the last update
+    parts: int = 0  # updates of that micro-batch that are done
+    parts_of: int = 0  # all its updates; 0 if written by an older holdfast
+    taken: str = ""  # the hash of the names of the files done
     engine: str = "memory"
-    previous: int | None = None  # the snapshot that was the newest before this one
-    previous_sha256: str = ""  # of its manifest
+    previous: int | None = None  # the previous newest snapshot
+    previous_sha256: str = ""  # the hash of its manifest
     format: int = FORMAT
 
     @property
@@ -80,13 +80,13 @@ class Manifest:
 
     @property
     def files(self) -> dict[str, str]:
-        """Every file of the snapshot with its hash."""
+        """All files of the snapshot, with their hashes."""
         parts = [*self.facts, *(part for update in self.updates for part in update.parts)]
         return {path: digest for part in parts for path, digest in part.files.items()}
 
     @classmethod
     def from_json(cls, text: str) -> Manifest:
-        """From its text; a ValueError if the content is not what its hash was made of."""
+        """Parse a manifest; raises ValueError if its content does not match its hash."""
         content = json.loads(text)
         expected = content.pop("sha256", None)
         if (content["format"] == FORMAT or expected is not None) and expected != _content_digest(content):
@@ -103,15 +103,15 @@ def _content_digest(content: Mapping[str, object]) -> str:
 
 
 class _DamageError(Exception):
-    """What is wrong with a snapshot."""
+    """Damage in a snapshot; the message describes it."""
 
 
 class OldSnapshots:
-    """The snapshots of one pipeline, in a folder."""
+    """The snapshots of one pipeline in a folder."""
 
     def __init__(self, folder: Path, pipeline: str = "PIPELINE") -> None:
         self.folder = folder
-        self._pipeline = pipeline  # its file, for the command that is suggested
+        self._pipeline = pipeline  # its file, for suggested commands
 
     @property
     def _pointer(self) -> Path:
@@ -119,7 +119,7 @@ class OldSnapshots:
 
     @property
     def is_there(self) -> bool:
-        """Whether a folder has snapshots of this kind, and none of them has become a store yet."""
+        """Whether a folder has snapshots of this format and is not a store yet."""
         if not (self.folder / "HOLDFAST").exists():
             return self._pointer.exists() or bool(self._numbers())
         with suppress(OSError, ValueError, RecursionError):  # CURRENT is switched last
@@ -141,7 +141,7 @@ class OldSnapshots:
         return None if pointed[0] is None else self.load(*pointed)
 
     def _pointed(self) -> tuple[int | None, str] | None:
-        """What CURRENT says: the number, None before the first snapshot, and the hash; None if it says nothing."""
+        """The number and hash in CURRENT, with number None before the first snapshot; None if CURRENT is unreadable."""
         try:
             pointer = json.loads(self._pointer.read_text(encoding="utf-8"))
             return (None, "") if pointer["snapshot"] is None else (int(pointer["snapshot"]), str(pointer["sha256"]))
@@ -149,7 +149,7 @@ class OldSnapshots:
             return None
 
     def load(self, number: int | None, digest: str | None = None) -> Manifest:
-        """A snapshot by its number, checked."""
+        """Load a snapshot by its number, checked."""
         assert number is not None
         try:
             return self._verified(number, digest)[0]
@@ -157,23 +157,23 @@ class OldSnapshots:
             self._damaged(str(fault), number)
 
     def faults(self) -> dict[int, str | None]:
-        """The snapshots by number, with what is wrong with those that cannot be used."""
+        """The snapshots by number, with what is wrong with each, or None."""
         return {number: self._fault(number) for number in self._numbers()}
 
     def whole(self) -> list[int]:
-        """The numbers of the snapshots that can be used."""
+        """The numbers of the usable snapshots."""
         return [number for number, fault in self.faults().items() if fault is None]
 
     def unverified(self) -> list[int]:
-        """The numbers of snapshots whose manifests have no hash, neither their own nor elsewhere."""
+        """The numbers of snapshots whose manifests have no hash, in them or elsewhere."""
         read = {number: self._read(number) for number in self._numbers()}
         old = (number for number, manifest in read.items() if manifest and manifest.format == _WITHOUT_HASH)
         return [number for number in old if not any(self._witnesses(number))]
 
     def go_back(self, number: int, *, unverified: bool = False) -> Manifest:
-        """Make an earlier snapshot the newest one; all that it needs is checked before anything is deleted.
+        """Make an earlier snapshot the newest one; checks everything it needs before deleting anything.
 
-        One whose manifest has no hash is only taken if `unverified` says so.
+        One whose manifest has no hash is accepted only with `unverified`.
         """
         if number not in self._numbers():
             kept = ", ".join(map(str, self._numbers())) or "none"
@@ -201,9 +201,9 @@ class OldSnapshots:
         return None
 
     def _verified(self, number: int, digest: str | None = None) -> tuple[Manifest, str]:
-        """A manifest and its hash, if it and every file that it names is what was written.
+        """A manifest and its hash, if it and every file that it names are intact.
 
-        Its content has to have its own hash, and that which CURRENT and the manifest after it have for it.
+        Its content must match its own hash, and those in CURRENT and in the next manifest.
         """
         manifest, found = self._signed(number)
         if {digest or found, *self._witnesses(number)} != {found}:
@@ -217,7 +217,7 @@ class OldSnapshots:
         return manifest, found
 
     def _signed(self, number: int) -> tuple[Manifest, str]:
-        """A manifest whose content has its hash, and the hash of the file."""
+        """A manifest whose content matches its own hash, and the hash of the file."""
         try:
             content = self._manifest(number).read_bytes()
             form = json.loads(content)["format"]
@@ -234,12 +234,12 @@ class OldSnapshots:
         return manifest, hashlib.sha256(content).hexdigest()
 
     def _witnesses(self, number: int) -> Iterator[str]:
-        """The hashes that CURRENT and the manifest after it, as far as they can be read, have for a manifest."""
+        """The hashes recorded for a manifest in CURRENT and in the next manifest, if readable."""
         newest, digest = self._pointed() or (max(self._numbers(), default=None), "")
         if digest and newest == number:
             yield digest
         for later in self._numbers():
-            if not number < later <= (newest or 0):  # later ones are left over from before a restore
+            if not number < later <= (newest or 0):  # left over from before a restore
                 continue
             with suppress(_DamageError):
                 manifest, _ = self._signed(later)
@@ -265,7 +265,7 @@ class OldSnapshots:
         raise DamagedData(Diagnostic("E1112", f"the snapshots in {self.folder} are damaged: {fault}", help=help))
 
     def next_number(self) -> int:
-        """The number after the newest one: what was written under a number stays what it was."""
+        """The number after the newest one: a number is never reused for other contents."""
         pointed = self._pointed()
         newest = max(self._numbers(), default=-1) if pointed is None else pointed[0]
         return 0 if newest is None else newest + 1

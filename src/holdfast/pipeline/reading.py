@@ -1,4 +1,4 @@
-"""From the text of a pipeline file to a `Pipeline`; everything that is wrong is collected, with its line."""
+"""Parse a pipeline file into a `Pipeline`; all errors are collected, with their lines."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _Kind = TypeVar("_Kind")
 
 
 def read(path: str | Path) -> model.Pipeline:
-    """The pipeline of a TOML file; paths in it are relative to its folder."""
+    """Read a pipeline from a TOML file; its paths are relative to the file's folder."""
     path = Path(path)
     try:
         text = path.read_text(encoding="utf-8")
@@ -54,8 +54,8 @@ def read(path: str | Path) -> model.Pipeline:
 
 
 def from_text(text: str, name: str = "<pipeline>", folder: Path = Path()) -> model.Pipeline:
-    """Like `read`, for a text; `folder` is what its paths are relative to."""
-    source = Text(name, masked(text))  # what messages quote
+    """Like `read`, for a text; its paths are relative to `folder`."""
+    source = Text(name, masked(text))  # quoted in messages
     try:
         content = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -77,14 +77,14 @@ def _not_toml(error: tomllib.TOMLDecodeError, source: Text) -> Diagnostic:
 
 
 class _Reader:
-    """Reads the tables once; a wrong value is reported and skipped."""
+    """Reads each table once; a wrong value is reported and skipped."""
 
     def __init__(self, content: Mapping[str, Any], places: TomlPlaces, folder: Path) -> None:
         self._content, self._places, self._folder = content, places, folder
         self.problems = Diagnostics()
 
     def pipeline(self, name: str) -> model.Pipeline | None:
-        """The whole, or None if something that it cannot do without is wrong."""
+        """The pipeline; None if something essential is wrong."""
         self._check_keys((), self._content, _KEYS)
         head, spark = self._table("pipeline"), self._table("spark")
         for table in ("pipeline", "engine", "snapshots", "quarantine", "stream", "spark"):
@@ -295,7 +295,7 @@ def _text(value: object) -> str:
 
 
 def _flat(table: Mapping[str, Any], prefix: str = "") -> Iterable[tuple[str, object]]:
-    """Spark's settings have dots in their names, which TOML reads as tables."""
+    """Flatten Spark's settings: their names contain dots, which TOML reads as tables."""
     for key, value in table.items():
         if isinstance(value, dict):
             yield from _flat(value, f"{prefix}{key}.")

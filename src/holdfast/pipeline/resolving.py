@@ -1,4 +1,4 @@
-"""A pipeline held against its program: every relation and column that it names is there."""
+"""Check a pipeline against its program: every relation and column that it names must exist."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from holdfast.program.similar import similar
 
 
 def resolved(pipeline: Pipeline, program: Program) -> Pipeline:
-    """The pipeline with predicates in place of the names that the file has for relations."""
+    """The pipeline with predicates in place of relation names."""
     problems = Diagnostics()
     _check_mode(pipeline, problems)
     if pipeline.snapshots is not None:
@@ -42,7 +42,10 @@ def _check_mode(pipeline: Pipeline, problems: Diagnostics) -> None:
 
 
 def _check_types(program: Program, problems: Diagnostics) -> None:
-    """Types that come from the text's own facts would change when these are deleted and the rest is found again."""
+    """Require declarations for relations with facts in the program.
+
+    Types inferred from these facts would change if the facts are deleted and the state is restored.
+    """
     for name in program.facts:
         relation = program.relations[name]
         if not relation.declared:
@@ -106,7 +109,7 @@ def _relation(name: str, span: Span | None, program: Program, problems: Diagnost
 
 
 def _key(name: str, program: Program) -> str:
-    """The predicate of a relation that is named as the program writes it, by its IRI or with a prefix."""
+    """The predicate of a relation given by its name in the program, its IRI or a prefixed name."""
     prefix, colon, local = name.partition(":")
     expanded = f"<{program.prefixes.get(prefix, '')}{local}>" if colon else name
     return next((key for key in (name, f"<{name}>", expanded) if key in program.relations), name)

@@ -1,9 +1,9 @@
-"""Runs a pipeline: materialises, applies an update batch, or follows a stream.
+"""Run a pipeline: materialise, apply a batch of updates, or follow a stream.
 
 An update goes through the same steps in every mode: its rows are checked and applied, its changes are written under its
-number, and then a record in the log of the store makes it durable, together with the position in the stream.  Before
-the record nothing has happened as far as the next run can see, and what was written is written over by the next try;
-after it the update is done for good.
+number, and then a record in the log of the store makes it durable, together with the position in the stream.  If a run
+stops before the record is written, the next run applies the update again and overwrites what was written; after it, the
+update is done.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def run(
 
 
 def checked(pipeline: Pipeline) -> tuple[Pipeline, str, Program]:
-    """A pipeline held against its program, the program's text, and the program."""
+    """The pipeline checked against its program, the program's text, and the program."""
     text = read_program(pipeline.program)
     program = check(parse(text, pipeline.program.as_posix()))
     return resolved(pipeline, program), text, program
@@ -106,7 +106,7 @@ def _on(step: str) -> None: ...
 
 
 class _Run:
-    """A run under way."""
+    """A running pipeline."""
 
     def __init__(
         self,
@@ -134,12 +134,12 @@ class _Run:
         self._rejections = 0
 
     def outcome(self, anew: bool) -> RunResult:
-        """Run it."""
+        """Run the pipeline."""
         with ExitStack() as held:
             if self._store is not None:
                 held.enter_context(self._store.alone())
             self._writer.check(self._relations)
-            frame = None  # of the updates: errors in them are reported before anything is computed
+            frame = None  # the updates; their errors are reported before anything is computed
             if self._pipeline.mode != "batch":
                 frame = self._updates.frame(stream=self._pipeline.mode == "stream")
             self._begin(anew)
@@ -162,7 +162,7 @@ class _Run:
 
     @property
     def state(self) -> PipelineState:
-        """The maintained state; there is one once the run has begun."""
+        """The maintained state; set once the run has begun."""
         assert self._state is not None
         return self._state
 
@@ -173,7 +173,7 @@ class _Run:
     # --- the beginning ---------------------------------------------------------------------------------
 
     def _begin(self, anew: bool) -> None:
-        """The state of the newest snapshot, or else of the sources."""
+        """Restore the state of the newest snapshot, or load the sources."""
         newest = None if self._store is None or (anew and self._pipeline.mode == "batch") else self._store.current()
         if newest is not None and self._pipeline.mode == "batch":
             assert self._store is not None
@@ -192,7 +192,7 @@ class _Run:
 
     def _go_on(self, newest: KeptState, store: PipelineStore) -> None:
         """Continue from a state on disk."""
-        if newest.source not in (self._source, _hash(self._text)):  # an older holdfast hashed the text unchanged
+        if newest.source not in (self._source, _hash(self._text)):  # an older holdfast hashed the unchanged text
             message = f"{self._pipeline.program} has changed since the first snapshot"
             help = "add and remove rules by updates, or start over: --anew"
             raise UsageError(Diagnostic("E1115", message, help=help))
@@ -207,7 +207,7 @@ class _Run:
         self._check_sizes(newest.progress.sizes)
 
     def _loaded(self) -> PipelineState:
-        """The sources' facts, materialised."""
+        """The facts of the sources, materialised."""
         frame = self._first.frame()
         needs_count = frame is not None and self._pipeline.engine.kind == "auto"
         count = self._first.count(frame) if needs_count else 0
@@ -231,7 +231,7 @@ class _Run:
         self._on_event(Event(f"maintenance runs {where}: {state.why}"))
 
     def _check_sizes(self, sizes: Mapping[str, int]) -> None:
-        """The state that was found again has the sizes that were written down."""
+        """Check that the restored state has the recorded sizes."""
         found = self.state.sizes()
         wrong = [
             f"{name} has {found.get(name, 0):,} facts and had {size:,}"
@@ -257,7 +257,7 @@ class _Run:
             frame.unpersist()
 
     def _update(self, number: int, rows: DataFrame | pa.Table | None, stream: Position | None = None) -> None:
-        """One update from its rows to the record that makes it durable."""
+        """Apply one update, from its rows to the record that makes it durable."""
         assert self._store is not None
         is_here = isinstance(rows, pa.Table) or not self.state.is_distributed
         if is_here or self._updates.count(rows) <= MOST_LOGGED:
@@ -275,13 +275,13 @@ class _Run:
         is_whole = self._store.commit(number, self.state, stream, partial(self._reached, "recorded"))
         self._reached("committed")
         if is_whole and stream is not None and self._pipeline.trigger != CAUGHT_UP:
-            self._writer.state(self.state.base)  # this stream has no end at which to write it
+            self._writer.state(self.state.base)  # this stream has no end at which to write the state
         self._done += 1
         self._change = change
         self._on_event(Event(f"update {number}: {change!r}", number, change, taken.rejections))
 
     def _settled(self, number: int, taken: Taken) -> Taken:
-        """Rows on Spark as files: what is applied stays the same, whatever becomes of the sources."""
+        """Write rows on Spark to files, so that later changes of the sources do not affect the update."""
         assert self._store is not None
         rows: list[Given] = []
         for place, (kind, relation, data) in enumerate(taken.rows):
@@ -294,7 +294,7 @@ class _Run:
     def _applied(
         self, rows: Iterable[Given], lines: tuple[Line, ...], refused: list[tuple[Line, HoldfastError]]
     ) -> Change:
-        """Apply an update; if that needs Spark, there."""
+        """Apply an update; move to Spark if it no longer fits this process."""
         assert self._store is not None
 
         def refuse(line: Line, error: HoldfastError) -> None:
@@ -322,7 +322,7 @@ class _Run:
         return Taken(rejected=tuple(tables), rejections=len(tables))
 
     def _judge(self, number: int, taken: Taken) -> None:
-        """Bad rows go to the quarantine; too many of them stop the run."""
+        """Write bad rows to the quarantine; raise if there are too many."""
         self._writer.rejected(number, taken.rejected)
         self._rejections += taken.rejections
         quarantine = self._pipeline.quarantine
@@ -353,10 +353,10 @@ class _Run:
             ) from None
 
     def _micro_batch(self, frame: DataFrame, place: int, stream: str) -> None:
-        """A micro-batch by its place in the stream: its files one after the other, each an update.
+        """Apply a micro-batch: its files one by one, each as an update.
 
-        Spark may combine two files that would have been separate if it had not been stopped between them.
-        What the snapshot has already is passed over.
+        After a restart, Spark may combine files that would otherwise have been in separate micro-batches.  Files that
+        the snapshot already includes are skipped.
         """
         assert self._store is not None
         at = self._store.position

@@ -1,4 +1,4 @@
-"""Where results go.  What is written under an update's number is written over by the same update, never doubled."""
+"""Write results.  Repeating an update overwrites what was written under its number, so nothing is written twice."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class SinkWriter:
         self.distributed = False  # whether relations live on Spark
 
     def check(self, relations: Mapping[str, Relation]) -> None:
-        """Refuse folders that could not be replaced before anything is computed for them."""
+        """Refuse folders that cannot be replaced, before anything is computed."""
         displays = {name: relation.display for name, relation in relations.items() if not relation.auxiliary}
         for sink in self._sinks:
             for place, _ in () if sink.changes else sink_places(sink, displays):
@@ -61,7 +61,7 @@ class SinkWriter:
         return written
 
     def changes(self, number: int, change: Change, base: KnowledgeBase) -> None:
-        """Write what an update changed in the relations of the change sinks."""
+        """Write the changes of an update to the change sinks."""
         changed = {**change.removed, **change.added}
         for sink in self._sinks:
             for place, name in _matching(sink, {**base.relations, **changed}, changes=True):
@@ -72,7 +72,7 @@ class SinkWriter:
                         self._clear(place, number)
 
     def rejected(self, number: int, parts: Sequence[pa.Table | DataFrame]) -> None:
-        """Rows that failed their checks, with the reason."""
+        """Write rejected rows, with the reasons."""
         if self._quarantine is None:
             return
         with spark_errors(f"cannot write {self._quarantine}"):
@@ -116,14 +116,14 @@ class SinkWriter:
                 writer.format(_FORMAT.get(format, format)).save(place.path)
 
     def _names(self, url: str) -> list[str]:
-        """The content of a folder that Spark knows by a URL; nothing if it does not exist."""
+        """The names in a folder given by a URL; empty if it does not exist."""
         jvm: Any = self._session._jvm
         path = jvm.org.apache.hadoop.fs.Path(url)
         system = path.getFileSystem(self._session._jsc.hadoopConfiguration())
         return [entry.getPath().getName() for entry in system.listStatus(path)] if system.exists(path) else []
 
     def _numbered(self, place: Place, number: int, frame: DataFrame) -> None:
-        """Write one update's rows; remove what an interrupted attempt left under the number."""
+        """Write the rows of one update, replacing what an interrupted attempt left under its number."""
         from pyspark.sql import functions as sf
 
         options = _options(place)
@@ -144,7 +144,7 @@ class SinkWriter:
                 writer.save(f"{place.path}/{UPDATE}={number}")
 
     def _clear(self, place: Place, number: int) -> None:
-        """Remove what an interrupted attempt, which may have had other rows, left under an update's number."""
+        """Remove what an interrupted attempt, possibly with other rows, left under an update's number."""
         if place.format == "table":
             if self._session.catalog.tableExists(str(place.table)):
                 self._session.sql(f"ALTER TABLE {place.table} DROP IF EXISTS PARTITION ({UPDATE} = {number})")
@@ -163,14 +163,14 @@ def _options(place: Place) -> dict[str, str]:
 
 
 def _matching(sink: Sink, relations: Mapping[str, RelationView], *, changes: bool) -> list[tuple[Place, str]]:
-    """The relations that a sink asks for, each with its place."""
+    """The relations that a sink writes, each with its place."""
     if sink.changes != changes:
         return []
     return sink_places(sink, {name: view.name for name, view in relations.items()})
 
 
 def _signed(table: pa.Table) -> pa.Table:
-    """Spark has no unsigned integers."""
+    """The table with decimals in place of unsigned integers, which Spark lacks."""
     fields = [
         field.with_type(pa.decimal128(20, 0)) if pa.types.is_uint64(field.type) else field for field in table.schema
     ]
@@ -178,12 +178,12 @@ def _signed(table: pa.Table) -> pa.Table:
 
 
 def _names(path: Path) -> list[str]:
-    """What is in a folder; of a file, its own name."""
+    """The names in a folder, or the name of a file."""
     return [entry.name for entry in path.iterdir()] if path.is_dir() else [path.name] if path.exists() else []
 
 
 def _refuse_foreign(sink: Sink, place: Place, names: Iterable[str]) -> None:
-    """A folder is only replaced if all that is in it was written by a sink."""
+    """Refuse to replace a folder that contains files not written by a sink."""
     foreign = [name for name in names if not _OURS.fullmatch(name)]
     if foreign:
         message = f"{place} is not overwritten: it holds {foreign[0]}, which no sink wrote"
@@ -191,12 +191,12 @@ def _refuse_foreign(sink: Sink, place: Place, names: Iterable[str]) -> None:
 
 
 def _beside(path: Path, what: str) -> Path:
-    """A folder beside another while that is replaced, with a name that is not otherwise used."""
+    """A folder beside another, for use while that one is replaced."""
     return path.with_name(f".{path.name}.holdfast-{what}")
 
 
 def _swap(beside: Path, path: Path) -> None:
-    """Put a folder in the place of another.  A run that is stopped in between writes it again when it continues."""
+    """Replace a folder by another.  If a run stops in between, the next one writes it again."""
     old = _beside(path, "old")
     shutil.rmtree(old, ignore_errors=True)
     if path.exists():
@@ -206,8 +206,8 @@ def _swap(beside: Path, path: Path) -> None:
 
 
 def _overwrite_partition(table: str, number: int, frame: DataFrame) -> None:
-    """Put rows into the partition of an update, in place of what is there."""
-    session = frame.sparkSession  # a view belongs to its frame's session
+    """Overwrite the partition of an update."""
+    session = frame.sparkSession  # the view must be in the frame's session
     view = "holdfast_rows_of_an_update"
     columns = ", ".join(f"`{name}`" for name in session.table(table).columns if name != UPDATE)
     frame.createOrReplaceTempView(view)
@@ -218,7 +218,7 @@ def _overwrite_partition(table: str, number: int, frame: DataFrame) -> None:
 
 
 def _delete_numbered(session: SparkSession, place: Place, number: int) -> None:
-    """Spark appends to a database and cannot delete; what is left of an interrupted update is deleted first."""
+    """Delete the rows that an interrupted update left in a database; Spark can only append."""
     jvm: Any = session._jvm
     java = {"url": place.url, "dbtable": place.table, **place.options}
     scala = jvm.PythonUtils.toScalaMap(java)

@@ -1,4 +1,4 @@
-"""Raw rows from outside, as Spark DataFrames: whole, or as a stream of what arrives."""
+"""Raw rows from outside as Spark DataFrames, complete or as a stream."""
 
 from __future__ import annotations
 
@@ -28,24 +28,24 @@ CORRUPT: Final = "_corrupt_record"
 LINE: Final = "_text"
 FILE: Final = "_file"
 TIME: Final = "_time"
-JSON: Final = "_json"  # the values as they were there; the columns have their texts
+JSON: Final = "_json"  # the original values; the columns hold their texts
 OURS: Final = (CORRUPT, FILE, TIME, JSON)
 _ANY_AGE: Final = "100000d"
-_FILE: Final = "CSV file: "  # how Spark names a file that it refuses
+_FILE: Final = "CSV file: "  # how Spark names a file that it rejects
 _TEXTS: Final = {"csv": {"sep": ","}, "tsv": {"sep": "\t", "quote": ""}, "json": {}}
 
 
 class Reader:
-    """Makes the frames of sources; frames from Python are given by the source's name."""
+    """Creates the frames of sources; frames from Python are given by source name."""
 
     def __init__(self, session: SparkSession, frames: Mapping[str, DataFrame] | None = None) -> None:
         self._session = session
         self._frames = frames or {}
-        self._headed: list[tuple[Source, Mapping[str, str], tuple[str, ...]]] = []  # those of files with column names
+        self._headed: list[tuple[Source, Mapping[str, str], tuple[str, ...]]] = []  # sources of files with a header
 
     @contextmanager
     def reading(self, what: str = "the sources") -> Iterator[None]:
-        """Failures of Spark inside the block become ours; a file with other columns is reported as such."""
+        """Convert Spark's failures inside the block to our errors; a file with other columns gets its own message."""
         try:
             with spark_errors(f"cannot read {what}"):
                 yield
@@ -57,7 +57,7 @@ class Reader:
             raise
 
     def _refuse_header(self, account: Sequence[str]) -> None:
-        """If Spark says that a file's header is another: which columns it has and should have."""
+        """If Spark reports a different header, name the columns that the file has and should have."""
         for file in (line.removeprefix(_FILE) for line in account if line.startswith(_FILE)):
             place = unquote(file.removeprefix("file://"))
             for source, options, fields in self._headed:
@@ -75,7 +75,7 @@ class Reader:
                 )
 
     def frame(self, source: Source, relation: Relation | None, *, stream: bool = False) -> DataFrame:
-        """The rows of a source with whatever columns it has; those of text files are all strings."""
+        """The rows of a source with all its columns; those of text files are strings."""
         with self.reading(source.name):
             frame = self._frame(source, relation, stream)
             is_of_files = source.place.format in (*FILES, LINES)
@@ -87,8 +87,8 @@ class Reader:
         reader: Any = session.readStream if stream else session.read
         if stream:
             _refuse_streaming(source)
-            # Spark takes files that are a week older than the newest one for seen; and it must not choose some of
-            # those that wait: only together with those of other sources can they be put in order.
+            # By default Spark ignores files a week older than the newest.  Do not limit the files per micro-batch: they
+            # can be put in order only together with those of other sources.
             reader = reader.options(maxFileAge=_ANY_AGE) if place.path else reader
         reader = reader.options(**{} if place.format in _TEXTS or place.format == LINES else place.options)
         match place.format:
@@ -115,7 +115,7 @@ class Reader:
         return frame
 
     def _texts(self, reader: Any, source: Source, format: str, relation: Relation | None, stream: bool) -> DataFrame:
-        """Every column a string, and one more for lines that are not what they should be."""
+        """All columns as strings, and one for malformed lines."""
         path = _path(source.place.path)
         options = {**_TEXTS[format], **source.place.options}
         has_header = options.get("header", "false") == "true"
@@ -124,12 +124,12 @@ class Reader:
         else:
             fields = tuple(self._session.read.options(**options).csv(path).columns)
         if has_header:
-            options["enforceSchema"] = "false"  # a header with other names is an error, not columns mixed up
+            options["enforceSchema"] = "false"  # report different column names instead of mixing up columns
             self._headed.append((source, options, fields))
         reader = reader.options(**options, columnNameOfCorruptRecord=CORRUPT)
         if format == "json":
             if source.change_type is None:
-                fields = (*fields, CHANGE_TYPE)  # objects may have it; if no row does, all are inserted
+                fields = (*fields, CHANGE_TYPE)  # optional; rows without it are insertions
             return _as_texts(_with_files(reader.schema(_all(fields, "VARIANT")).json(path)), fields)
         frame = _with_files(reader.schema(_all(fields, "STRING")).csv(path))
         return frame if "nullValue" in options else _with_empty_texts(frame)
@@ -163,7 +163,7 @@ def _unreadable(file: str, cause: BaseException) -> SparkFailure:
 
 
 def text_size(place: Place) -> int | None:
-    """The bytes of plain text files on this machine, None for anything else."""
+    """The size in bytes of plain text files on this machine; None for anything else."""
     if place.format not in _TEXTS or place.path is None or "://" in place.path:
         return None
     path = Path(place.path)
@@ -174,31 +174,31 @@ def text_size(place: Place) -> int | None:
 
 
 def _is_empty_folder(path: str) -> bool:
-    """A folder of this machine in which Spark sees nothing, so that it cannot infer columns."""
+    """Whether a folder on this machine looks empty to Spark, so that it cannot infer columns."""
     return (
         "://" not in path and Path(path).is_dir() and not any(file.name[0] not in "._" for file in Path(path).iterdir())
     )
 
 
 def _is_of(file: str, path: str) -> bool:
-    """Whether a file is one of those that a path means: itself, in the folder, or of the pattern."""
+    """Whether a path covers a file: as the file itself, its folder, or a pattern."""
     path = path.removeprefix("file://")
     return file == path or file.startswith(path.rstrip("/") + "/") or fnmatch(file, path)
 
 
 def _shown(file: str, place: Place) -> str:
-    """A file as the pipeline file would name it."""
+    """A file's name as the pipeline file would write it."""
     path, shown = place.path or "", place.shown or ""
     return shown + file.removeprefix(path) if file.startswith(path) else file
 
 
 def _all(names: Iterable[str], type: str) -> str:
-    """A schema of columns of one type, and of lines that are not what they should be."""
+    """A schema of columns of one type, and one for malformed lines."""
     return ", ".join((*(f"`{name}` {type}" for name in dict.fromkeys(names)), f"{CORRUPT} STRING"))
 
 
 def _as_texts(frame: DataFrame, names: Iterable[str]) -> DataFrame:
-    """Values of JSON as texts, and beside them what they were."""
+    """JSON values as texts, and the original values in another column."""
     from pyspark.sql import functions as sf
 
     columns = {name: sf.col(f"`{name}`") for name in names}
@@ -207,12 +207,12 @@ def _as_texts(frame: DataFrame, names: Iterable[str]) -> DataFrame:
 
 
 def _with_files(frame: DataFrame) -> DataFrame:
-    """Each row with the file that it is from, and the time of that."""
+    """Add the file of each row and its modification time."""
     return frame.selectExpr("*", f"_metadata.file_path AS {FILE}", f"_metadata.file_modification_time AS {TIME}")
 
 
 def _with_empty_texts(frame: DataFrame) -> DataFrame:
-    """Spark takes an empty text for no value; in a facts file it is a value like any other."""
+    """Replace nulls by empty texts: Spark reads an empty text as null, but in a facts file it is a value."""
     from pyspark.sql import functions as sf
 
     texts = [sf.coalesce(sf.col(f"`{name}`"), sf.lit("")).alias(name) for name in frame.columns if name not in OURS]
@@ -220,10 +220,10 @@ def _with_empty_texts(frame: DataFrame) -> DataFrame:
 
 
 def _fields(source: Source, relation: Relation | None) -> tuple[str, ...]:
-    """What the columns of a file are called that does not name them: as the relation's, in their order."""
+    """Column names for a file without a header: those of the relation, in order."""
     assert relation is not None
     called = (source.columns.get(column.name, column.name) for column in relation.columns)
-    names = tuple(name for name in called if "(" not in name)  # an expression is no column of a file
+    names = tuple(name for name in called if "(" not in name)  # an expression is not a column of the file
     return (*names, source.change_type) if source.change_type else names
 
 
@@ -233,11 +233,11 @@ def _path(path: str | None) -> str:
 
 
 def _refuse_absent(source: Source, stream: bool) -> None:
-    """Refuse a path of this machine that does not exist."""
+    """Refuse a path on this machine that does not exist."""
     path = source.place.path
     if path is None or "://" in path or Path(path).exists():
         return
-    if re.search(r"[*?\[{]", path):  # Hadoop's patterns are its own affair
+    if re.search(r"[*?\[{]", path):  # only Hadoop can expand its patterns
         return
     message = f"there is no file or folder {source.place} for {source.name} to read"
     help = "create the folder; files may arrive later" if stream else None
@@ -251,7 +251,7 @@ def _refuse_streaming(source: Source) -> None:
 
 
 def rdf_tables(source: Source, relations: Mapping[str, Relation]) -> Iterator[tuple[str, pa.Table]]:
-    """The facts of RDF files by relation.  They are parsed in this process."""
+    """The facts of RDF files by relation, parsed in this process."""
     wanted = relations if source.relation is None else {source.relation: relations[source.relation]}
     for path in _rdf_files(source):
         dictionary = Dictionary()

@@ -1,4 +1,4 @@
-"""The maintained state of a pipeline: its engine, and how an update is applied."""
+"""The maintained state of a pipeline: its engine, and how updates are applied."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from holdfast.values import Type
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-Given = tuple[str, str, "pa.Table | DataFrame"]  # what is to be done, the relation, the rows
+Given = tuple[str, str, "pa.Table | DataFrame"]  # the operation, the relation, the rows
 Load: TypeAlias = "Callable[[EngineChoice, Limits | None], KnowledgeBase]"
 """Loads a knowledge base on an engine, within limits."""
 _TOO_MANY_FACTS = "E0802"
@@ -35,16 +35,16 @@ _TOO_MANY_FACTS = "E0802"
 
 @dataclass
 class PipelineState:
-    """What is maintained, on which engine, and why there."""
+    """The maintained knowledge base, its engine, and the reason for that engine."""
 
     base: KnowledgeBase
     engine: str
     reason: str = ""
-    limit: int | None = None  # of facts, if they are here because they are not more
+    limit: int | None = None  # on facts, if that is why the state is in this process
 
     @property
     def why(self) -> str:
-        """Why it is on this engine; how many facts there are is counted now."""
+        """The reason for this engine, with the current number of facts."""
         if self.limit is None:
             return self.reason
         facts = sum(self.sizes().values())
@@ -62,11 +62,11 @@ class PipelineState:
     def apply(
         self, rows: Iterable[Given], lines: Iterable[Line], refused: Callable[[Line, HoldfastError], None]
     ) -> Change:
-        """One update: the rows at once, then the lines one by one; a refused line is reported and has no effect."""
+        """Apply one update: the rows at once, then the lines one by one; a refused line is reported and skipped."""
         return apply_to(self.base, rows, lines, refused)
 
     def stored_data(self, view: RelationView) -> StoredData:
-        """Explicit facts for a snapshot; on Spark they stay there, except what only our own Parquet keeps as it is."""
+        """Explicit facts for a snapshot; Spark writes its own, except types that only our Parquet preserves."""
         driver_only = Type.ANY in view.types or Type.UNSIGNED in view.types
         return view.to_spark() if self.is_distributed and not driver_only else view.to_arrow()
 
@@ -96,12 +96,12 @@ def apply_to(
 
 
 def as_update(line: Line) -> Update:
-    """The update that a line of JSON holds."""
+    """Parse the update in a line of JSON."""
     return UpdateLine(line.file, line.number, line.number, line.text.encode()).update()
 
 
 def composed(first: Change, second: Change) -> Change:
-    """What two updates, one after the other, changed together."""
+    """The combined change of two consecutive updates."""
     if not first or not second:
         return first if first else second
     added: dict[str, RelationView] = {}
@@ -124,23 +124,23 @@ def _rows(view: RelationView | None) -> set[tuple[int, ...]]:
 
 
 class Opener:
-    """Materialises a program and facts on the engine that a pipeline asks for."""
+    """Materialises a program and facts on the engine of a pipeline."""
 
     def __init__(self, engine: EngineSettings, session: SparkSession) -> None:
         self._engine = engine
         self._session = session
 
     def fits(self, rows: int) -> bool:
-        """Whether this number of facts is kept in this process."""
+        """Whether this many facts are kept in this process."""
         return self._engine.kind == "memory" or (self._engine.kind == "auto" and rows <= self._engine.limit)
 
     def open(self, text: str, name: str, facts: Mapping[str, list[pa.Table | DataFrame]], rows: int) -> PipelineState:
-        """A state from a program and its explicit facts."""
+        """Create a state from a program and its explicit facts."""
         given = {relation: FactParts(tuple(parts)) for relation, parts in facts.items()}
         return self.opened(rows, lambda engine, limits: from_text(text, given, name=name, engine=engine, limits=limits))
 
     def opened(self, rows: int, load: Load, *, spark_why: str | None = None) -> PipelineState:
-        """A state that `load` loads on an engine; `spark_why` is a reason that it must be on Spark."""
+        """Create a state with `load` on the right engine; `spark_why` is a reason for Spark."""
         kind, limit = self._engine.kind, self._engine.limit
         if kind == "memory":
             return PipelineState(load("memory", None), "memory", "the pipeline file sets it")
@@ -158,5 +158,5 @@ class Opener:
 
 
 def too_many_facts(error: LimitReached) -> bool:
-    """Whether the limit that was reached is the one on facts."""
+    """Whether the limit on facts was the one reached."""
     return any(found.code == _TOO_MANY_FACTS for found in error.diagnostics)

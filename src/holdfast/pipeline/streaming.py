@@ -1,4 +1,4 @@
-"""Structured Streaming: micro-batch by micro-batch, with failures that reach the caller as what they are."""
+"""Structured Streaming, one micro-batch at a time; failures reach the caller unchanged."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from holdfast.spark_session import spark_errors
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-CAUGHT_UP: Final = "available"  # the trigger of a stream that ends when it has read what there is
-_LOOK: Final = 0.05  # seconds between looks at whether the stream has ended
+CAUGHT_UP: Final = "available"  # the trigger of a stream that ends when it has read everything available
+_LOOK: Final = 0.05  # seconds between checks for the end of the stream
 Take = Callable[["DataFrame", int, str], None]
 
 
 def follow(frame: DataFrame, checkpoint: Path, trigger: str, take: Take) -> None:
-    """Hand each micro-batch to `take`, with its place and the stream's name; returns when the stream has ended.
+    """Pass each micro-batch to `take`, with its number and the stream's id; returns when the stream has ended.
 
-    Spark writes down what a micro-batch consists of before it runs, and that it is done after `take` has returned.  A
-    micro-batch that was not completed is repeated, with the same rows and the same place.
+    Spark records the contents of a micro-batch before it runs, and its completion after `take` has returned.  An
+    incomplete micro-batch is repeated with the same rows and the same number.
     """
     failures: list[BaseException] = []
 
     def one(batch: DataFrame, place: int) -> None:
         try:
             take(batch, place, _name(checkpoint))
-        except BaseException as failure:  # Spark would make a text of it
+        except BaseException as failure:  # Spark would convert it to text
             failures.append(failure)
             raise
 
@@ -46,9 +46,9 @@ def follow(frame: DataFrame, checkpoint: Path, trigger: str, take: Take) -> None
         query = writer.start()
     try:
         with spark_errors("the stream failed"):
-            while query.isActive:  # inside `awaitTermination` Ctrl-C would not be heard
+            while query.isActive:  # `awaitTermination` would block Ctrl-C
                 time.sleep(_LOOK)
-            query.awaitTermination()  # raises what ended it
+            query.awaitTermination()  # raises the failure that ended it
     except KeyboardInterrupt:
         query.stop()
         raise
@@ -57,10 +57,10 @@ def follow(frame: DataFrame, checkpoint: Path, trigger: str, take: Take) -> None
 
 
 def changed_since(checkpoint: Path) -> list[str]:
-    """The files of this machine that Spark has read, and will not read again, and that have changed since.
+    """The files on this machine that have changed since Spark read them, and that it will not read again.
 
-    By what it notes: a file's name and time, and how far each micro-batch went.  A file is reported until another
-    micro-batch is done; with a checkpoint that is written otherwise, none is.
+    Uses Spark's records: file names and times, and the progress of each micro-batch.  A file is reported until another
+    micro-batch completes; none is if the checkpoint has another format.
     """
     changed: set[str] = set()
     with suppress(OSError, ValueError, KeyError, TypeError):
@@ -68,7 +68,7 @@ def changed_since(checkpoint: Path) -> list[str]:
         if done is None:
             return []
         last = (checkpoint / f"commits/{done}").stat().st_mtime_ns
-        offsets = _lines(checkpoint / f"offsets/{done}")[1:]  # one is about the micro-batch, then one for each source
+        offsets = _lines(checkpoint / f"offsets/{done}")[1:]  # one line about the micro-batch, then one per source
         for place, offset in enumerate(offsets):
             reached = json.loads(offset).get("logOffset", -1) if offset.startswith("{") else -1
             logs = (checkpoint / f"sources/{place}").glob("[0-9]*") if reached >= 0 else ()
@@ -83,12 +83,12 @@ def changed_since(checkpoint: Path) -> list[str]:
 
 
 def _lines(path: Path) -> list[str]:
-    """What Spark has written down in a file of its checkpoint, after a line with the version."""
+    """The lines of a file in Spark's checkpoint, without the version line."""
     return path.read_text(encoding="utf-8").splitlines()[1:]
 
 
 def _name(checkpoint: Path) -> str:
-    """Spark gives a stream a name when it makes its checkpoint; it stays over restarts."""
+    """The id that Spark gave the stream with its checkpoint; it survives restarts."""
     return str(json.loads((checkpoint / "metadata").read_text(encoding="utf-8"))["id"])
 
 

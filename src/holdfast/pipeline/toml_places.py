@@ -1,6 +1,6 @@
-"""The places of the keys of a TOML text, which `tomllib` does not give.
+"""The places of keys in a TOML text, which `tomllib` does not report.
 
-This looks at headers and at the beginnings of lines only; a position inside a value is that of the value's key.
+Only headers and beginnings of lines are parsed; a position inside a value is that of its key.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ _KEY = re.compile(rf"\s*({_PART}(?:\s*\.\s*{_PART})*)\s*=(.*)")
 
 
 class TomlPlaces:
-    """The places of keys, by their path from the top."""
+    """The places of keys, by path from the top."""
 
     def __init__(self, source: SourceText) -> None:
         self._source = source
         self._found: dict[tuple[str, ...], Span] = {}
         table: tuple[str, ...] = ()
-        closes: str | None = None  # what ends the value of several lines that we are in
+        closes: str | None = None  # the end of the current multi-line value
         for number, line in enumerate(source.text.split("\n"), 1):
             if closes is not None:
                 closes = None if closes in line else closes
@@ -34,12 +34,12 @@ class TomlPlaces:
                 closes = _left_open(key.group(2))
 
     def _add(self, path: tuple[str, ...], line: int, found: re.Match[str]) -> None:
-        for length in range(1, len(path)):  # `[sources.a]` is where `sources` is too, unless it has a place of its own
+        for length in range(1, len(path)):  # `[sources.a]` also places `sources`, unless it has its own place
             self._found.setdefault(path[:length], Span(self._source, line, found.start(1) + 1, line, found.end(1) + 1))
         self._found[path] = Span(self._source, line, found.start(1) + 1, line, found.end(1) + 1)
 
     def span(self, path: Sequence[str]) -> Span:
-        """The place of a key, or of the nearest thing around it."""
+        """The place of a key, or of the nearest enclosing table."""
         for length in range(len(path), 0, -1):
             if (found := self._found.get(tuple(path[:length]))) is not None:
                 return found
@@ -51,7 +51,7 @@ def _path(text: str) -> tuple[str, ...]:
 
 
 def _left_open(value: str) -> str | None:
-    """What a value waits for that does not end on its line."""
+    """The delimiter that ends a value which continues on later lines."""
     value = value.strip()
     for quotes in ('"""', "'''"):
         if value.startswith(quotes) and value.count(quotes) == 1:

@@ -1,4 +1,4 @@
-"""The error codes of stores, with what each means."""
+"""The error codes of stores, with their meanings."""
 
 from __future__ import annotations
 

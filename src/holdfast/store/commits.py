@@ -24,7 +24,7 @@ class CommitInfo(NamedTuple):
 
 
 def commits(stored: StoreContents) -> list[CommitInfo]:
-    """Those that a store has, the oldest first."""
+    """The commits in a store, the oldest first."""
     found = []
     for record in stored.log.applied():
         try:

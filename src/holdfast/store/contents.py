@@ -1,9 +1,9 @@
-"""The updates of a record as bytes: JSON, with few facts as rows and many as Arrow tables.
+"""The updates of a record as bytes: JSON, with a few facts as rows and larger numbers as Arrow tables.
 
 4 bytes     length of the JSON
 JSON        {"time": "2026-11-16T15:40:00.123+00:00", "notes": [{"who": "ann"}, …], "updates":
              [{"delete": {"edge": [[1, 2]]}, "insert": {"node": {"arrow": [0, 1234]}}, "add_rules": […]}, …]}
-Arrow IPC   streams, at the places that the JSON tells
+Arrow IPC   streams, at the offsets in the JSON
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 else:
     pa = lazily("pyarrow")
 
-_FEW: Final = 256  # rows of a relation
+_FEW: Final = 256  # rows of a relation up to which JSON is used
 _LENGTH: Final = struct.Struct("<I")
 
 FactViews = Mapping[str, RelationView]
@@ -35,19 +35,19 @@ FactViews = Mapping[str, RelationView]
 
 @dataclass(frozen=True)
 class ExplicitChange:
-    """The facts that an update deletes and inserts, as the engine understood them, and the rules it changes."""
+    """The facts that an update deletes and inserts, as the engine interpreted them, and the rules it changes."""
 
     delete: FactViews
     insert: FactViews
     add_rules: Sequence[str] = ()
     remove_rules: Sequence[str] = ()
-    in_parts: Sequence[str] = ()  # relations whose new facts were given in several parts: they suggest no types
+    in_parts: Sequence[str] = ()  # relations given in several parts, which do not determine types
     types: Mapping[str, Sequence[str]] = field(default_factory=dict)  # of all relations, if rules change
 
 
 @dataclass(frozen=True)
 class LoggedUpdate:
-    """An update from a log, and the types that relations have with it, if it changes rules."""
+    """An update from a log, and the types of all relations after it, if it changes rules."""
 
     update: Update
     types: Mapping[str, Sequence[str]]
@@ -55,14 +55,14 @@ class LoggedUpdate:
 
 @dataclass(frozen=True)
 class LoggedCommit:
-    """What a record holds: its updates (one, if they were merged), when they were logged, and the note of each."""
+    """The contents of a record: its updates (one, if they were merged), the time, and the note of each."""
 
     updates: Sequence[LoggedUpdate]
     time: datetime
     notes: Sequence[Note]
 
     def sizes(self) -> tuple[int, int, int]:
-        """How many facts it deletes and inserts, and how many rules it changes."""
+        """The number of facts it deletes and inserts, and of rules it changes."""
         updates = [logged.update for logged in self.updates]
         delete, insert = (
             sum(len(part) for update in updates for facts in getattr(update, key).values() for part in _parts(facts))
@@ -72,7 +72,7 @@ class LoggedCommit:
 
 
 def pack(changes: Iterable[ExplicitChange], notes: Sequence[Note] = (), now: datetime | None = None) -> bytes:
-    """The content of a record."""
+    """Encode the contents of a record."""
     tables: list[bytes] = []
     place = 0
 
@@ -89,7 +89,7 @@ def pack(changes: Iterable[ExplicitChange], notes: Sequence[Note] = (), now: dat
 
     items = []
     for change in changes:
-        few = -1 if change.add_rules or change.remove_rules else _FEW  # types may follow from facts: tables have them
+        few = -1 if change.add_rules or change.remove_rules else _FEW  # facts may determine types; tables keep them
         item = {
             "delete": facts(change.delete, few),
             "insert": facts(change.insert, few),
@@ -106,7 +106,7 @@ def pack(changes: Iterable[ExplicitChange], notes: Sequence[Note] = (), now: dat
 
 
 def unpack(content: bytes) -> LoggedCommit:
-    """What a record holds."""
+    """Decode the contents of a record."""
     [length] = _LENGTH.unpack_from(content)
     start = _LENGTH.size + length
     tables = memoryview(content)[start:]
@@ -116,7 +116,7 @@ def unpack(content: bytes) -> LoggedCommit:
 
 
 def first_of(content: bytes, number: int, total: int) -> bytes | None:
-    """The content of a record with the first of its updates only; None if they were merged, and are not so many."""
+    """The contents of a record with only its first updates; None if they were merged."""
     [length] = _LENGTH.unpack_from(content)
     start = _LENGTH.size + length
     read = json.loads(content[_LENGTH.size : start])

@@ -1,4 +1,4 @@
-"""Copies of a store: backups, and stores made from what can be read of another."""
+"""Copies of a store: backups, and stores salvaged from damaged ones."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _TRIES = 5  # a writer may replace the snapshot while it is being copied
 
 
 def copy_store(folder: Path, to: Path, version: int | None = None, files: Files | None = None) -> StoreContents:
-    """Copy a store, which may be open for writing, to a new folder; gives what the copy has.
+    """Copy a store, which may be open for writing, to a new folder; returns the contents of the copy.
 
-    With a version, the copy is as the store was then, and what is damaged after that does no harm.
+    With a version, copy the store as it was then; damage after that version does not matter.
     """
     files = files or Files()
     for attempt in range(_TRIES):
@@ -45,7 +45,7 @@ def _current(folder: Path) -> bytes:
 
 
 def _copied(stored: StoreContents, to: Path, files: Files) -> StoreContents:
-    """The files of a snapshot and its log up to the last whole record."""
+    """Copy the files of a snapshot, and its log up to the last complete record."""
     manifest = stored.manifest
     for path in (file.path for file in manifest.facts):
         files.make_folder((to / path).parent)
@@ -63,7 +63,7 @@ def _copied(stored: StoreContents, to: Path, files: Files) -> StoreContents:
 
 
 def write_export(to: Path, program: str, facts: Mapping[str, pa.Table], files: Files | None = None) -> None:
-    """A program and facts in files that `holdfast run program.dl -F facts` reads; all of them or none."""
+    """Write a program and facts to files for `holdfast run program.dl -F facts`, atomically."""
     files = files or Files()
     with appearing(to, files) as new:
         files.write_file(new / "program.dl", program.encode())
@@ -76,14 +76,14 @@ def write_export(to: Path, program: str, facts: Mapping[str, pa.Table], files: F
 
 @contextmanager
 def appearing(to: Path, files: Files) -> Iterator[Path]:
-    """A folder beside the one that is wanted, which gets its name when the block ends well, and goes otherwise."""
+    """A temporary folder beside the wanted one; it is renamed if the block succeeds, and removed otherwise."""
     if to.exists():
         message = f"{to.as_posix()} exists; a copy goes to a new folder"
         raise UsageError(Diagnostic("E1310", message, help="name a folder that does not exist yet"))
     beside = to.with_name(f".{to.name}.new")
     try:
         files.make_folder(to.absolute().parent)
-        files.remove(beside)  # what an interrupted run left
+        files.remove(beside)  # left by an interrupted run
         files.mkdir(beside)
         yield beside
         files.replace(beside, to)

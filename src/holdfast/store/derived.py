@@ -1,11 +1,10 @@
-"""A cache of what follows from a snapshot: arrays in files, each with a hash, and one file that names them.
+"""A cache of the facts derived from a snapshot: arrays in files, each with a hash, and an index.
 
 derived/12/index.json    the stamp, numbers, and the files with their hashes; it has its own hash, and is written last
 derived/12/0.npy …       arrays
 derived/12/values.arrow  the values of the dictionary
 
-It is never believed: with another stamp, or if anything is missing or not as it was written, there is no cache.  So
-nothing of it is synced.
+The cache is optional: with another stamp, or if anything is missing or altered, it is ignored.  So it is not synced.
 """
 
 from __future__ import annotations
@@ -27,12 +26,12 @@ from holdfast.quick_dataclass import dataclass
 from holdfast.store.files import Files
 from holdfast.store.manifests import sealed, unsealed
 
-_THREADS = 2  # that read and hash
+_THREADS = 2  # for reading and hashing
 
 
 @dataclass(frozen=True)
 class CachedState:
-    """Arrays by name, values, and numbers that JSON has."""
+    """Arrays by name, values, and numbers that fit JSON."""
 
     arrays: Mapping[str, NDArray[Any]]
     values: bytes
@@ -40,7 +39,7 @@ class CachedState:
 
 
 def write_cache(folder: Path, cached: CachedState, manifest: bytes, files: Files) -> None:
-    """Write a cache in the place of any other; `OSError` if it cannot be written."""
+    """Write the cache, replacing any other; raises `OSError` on failure."""
     files.remove(folder)
     if not folder.parent.is_dir():
         files.mkdir(folder.parent)
@@ -58,7 +57,7 @@ def write_cache(folder: Path, cached: CachedState, manifest: bytes, files: Files
 
 
 def read_cache(folder: Path, manifest: bytes, check: Callable[[int], None]) -> CachedState | None:
-    """A cache, if there is one for this manifest and it is as it was written; `check` may refuse its bytes."""
+    """The cache, if it is for this manifest and intact; `check` may refuse its size."""
     from concurrent.futures import ThreadPoolExecutor
 
     try:
@@ -77,13 +76,13 @@ def read_cache(folder: Path, manifest: bytes, check: Callable[[int], None]) -> C
 
 
 def stamp(manifest: bytes) -> list[str]:
-    """What a cache was made from: the rules and facts, by the hash of their manifest, and the engine."""
+    """What a cache depends on: the rules and facts, by the hash of their manifest, and the engine."""
     return [hashlib.sha256(manifest).hexdigest(), engine_hash(), sys.byteorder]
 
 
 @cache
 def engine_hash() -> str:
-    """Tells one version of the engine from another, by its text."""
+    """A hash of the engine's source, which identifies its version."""
     found = hashlib.sha256()
     package = Path(__file__).parent.parent
     for path in sorted(package.rglob("*.py")):
@@ -92,7 +91,7 @@ def engine_hash() -> str:
 
 
 def _write_array(path: Path, array: NDArray[Any], files: Files) -> tuple[int, str, str, list[int]]:
-    """Gives where its data begins, their hash, the type and the shape."""
+    """Write an array; returns the offset of its data, their hash, the type and the shape."""
     array = np.ascontiguousarray(array)
     head = io.BytesIO()
     np.lib.format.write_array_header_1_0(head, np.lib.format.header_data_from_array_1_0(array))
@@ -116,10 +115,10 @@ def _write(path: Path, parts: tuple[bytes | memoryview, ...], files: Files) -> N
 
 
 def _read_array(folder: Path, entry: tuple[str, int, str, str, list[int]]) -> NDArray[Any]:
-    """The head of the file is for others: it has no hash."""
+    """Read an array; the file's header is only for other programs, and has no hash."""
     path, start, expected, dtype, shape = entry
     array: NDArray[Any] = np.fromfile(folder / path, dtype, math.prod(shape), offset=start)
-    array.shape = tuple(shape)  # in place: the array owns its memory
+    array.shape = tuple(shape)  # in place, so that the array owns its memory
     if hashlib.sha256(_bytes(array)).hexdigest() != expected:
         raise ValueError("an array is not what was written")
     return array

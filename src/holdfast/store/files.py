@@ -1,4 +1,4 @@
-"""The system calls that change a store's folder, in one place, so that tests can let each of them fail."""
+"""The system calls that change a store's folder, in one place so that tests can make each of them fail."""
 
 from __future__ import annotations
 
@@ -7,37 +7,37 @@ import os
 from pathlib import Path
 from typing import Final
 
-_PIECE: Final = 1 << 23  # bytes that one call writes
+_PIECE: Final = 1 << 23  # bytes written by one call
 
 
 class Files:
-    """The calls as the system has them; each raises `OSError`, and `write` may write less than it is given."""
+    """The system's calls; each raises `OSError`, and `write` may write less than given."""
 
     syncs_aside = True
-    """Whether a sync may run in another thread while this one goes on."""
+    """Whether a sync may run in another thread while this one continues."""
 
     def create(self, path: Path) -> int:
-        """A new, empty file, open for reading and writing; what was at the path is cut to nothing."""
+        """Create an empty file, open for reading and writing; truncates an existing one."""
         return os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
 
     def open(self, path: Path) -> int:
-        """A file that is there, open for reading and writing."""
+        """Open an existing file for reading and writing."""
         return os.open(path, os.O_RDWR | os.O_CLOEXEC)
 
     def write(self, handle: int, data: memoryview, offset: int) -> int:
-        """Write at an offset; gives the number of bytes written."""
+        """Write at an offset; returns the number of bytes written."""
         return os.pwrite(handle, data, offset)
 
     def truncate(self, handle: int, size: int) -> None:
-        """Cut a file."""
+        """Truncate a file."""
         os.ftruncate(handle, size)
 
     def sync(self, handle: int) -> None:
-        """Put the content of a file, and its size, on the disk."""
+        """Sync the contents and size of a file to disk."""
         getattr(os, "fdatasync", os.fsync)(handle)
 
     def sync_folder(self, path: Path) -> None:
-        """Put the names in a folder on the disk."""
+        """Sync the names in a folder to disk."""
         handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         try:
             os.fsync(handle)
@@ -45,7 +45,7 @@ class Files:
             os.close(handle)
 
     def replace(self, old: Path, new: Path) -> None:
-        """Rename; what had the new name is gone."""
+        """Rename a file, replacing any file with the new name."""
         old.replace(new)
 
     def unlink(self, path: Path) -> None:
@@ -53,14 +53,14 @@ class Files:
         path.unlink()
 
     def mkdir(self, path: Path) -> None:
-        """Make a folder; its parent is there."""
+        """Create a folder, whose parent exists."""
         path.mkdir()
 
     def rmdir(self, path: Path) -> None:
         """Delete an empty folder."""
         path.rmdir()
 
-    # --- made of these -----------------------------------------------------------------------------------
+    # --- built from these --------------------------------------------------------------------------------
 
     def write_all(self, handle: int, data: bytes | memoryview, offset: int) -> None:
         """Write everything."""
@@ -70,7 +70,7 @@ class Files:
             view, offset = view[written:], offset + written
 
     def write_file(self, path: Path, data: bytes) -> None:
-        """A new file whose content is on the disk; its name is when its folder is synced."""
+        """Create a file and sync its contents; its name is durable once its folder is synced."""
         handle = self.create(path)
         try:
             self.write_all(handle, data, 0)
@@ -79,21 +79,21 @@ class Files:
             os.close(handle)
 
     def replace_file(self, path: Path, data: bytes) -> None:
-        """A file that is there with this content, on the disk, or as it was before."""
+        """Replace a file's contents atomically and durably."""
         beside = path.with_name(path.name + ".new")
         self.write_file(beside, data)
         self.replace(beside, path)
         self.sync_folder(path.parent)
 
     def make_folder(self, path: Path) -> None:
-        """A folder, with its name on the disk; those above it too."""
+        """Create a folder and its parents, durably."""
         if not path.is_dir():
             self.make_folder(path.parent)
             self.mkdir(path)
             self.sync_folder(path.parent)
 
     def remove(self, path: Path) -> None:
-        """Delete a file, or a folder with all that is in it; what is not there needs no deleting."""
+        """Delete a file, or a folder with its contents, if it exists."""
         if path.is_dir() and not path.is_symlink():
             for inside in sorted(path.iterdir()):
                 self.remove(inside)

@@ -1,4 +1,4 @@
-"""A store as a reader sees it while another process writes: a snapshot, and the records that come after it."""
+"""A store as a reader sees it while another process writes: a snapshot, and the records after it."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from holdfast.store.publishing import published
 from holdfast.store.reading import StoreContents, read_store
 from holdfast.store.records import LogKey, StoreLog, read_records
 
-_TRIES = 20  # to open a log before the writer replaces it
+_TRIES = 20  # attempts to open a log before the writer replaces it
 
 
 class FollowedLog:
-    """The log of a snapshot, held open: it can be read to its end when the writer has deleted it."""
+    """The log of a snapshot, kept open so that it can be read to its end after the writer has deleted it."""
 
     def __init__(self, stored: StoreContents) -> None:
         self.folder, self.id, self.number = stored.folder, stored.id, stored.manifest.version
@@ -25,7 +25,7 @@ class FollowedLog:
         self._handle = os.open(self.folder / stored.manifest.log, os.O_RDONLY | os.O_CLOEXEC)
 
     def read(self, end: int | None) -> StoreLog:
-        """The records since the last call, up to a place."""
+        """The records since the last call, up to an offset."""
         start, last = self._place
         log = read_records(_read_from(self._handle, start), (0, last), self._key)
         log = _until(StoreLog(log.records, tuple((start + place, check) for place, check in log.ends)), end)
@@ -34,7 +34,7 @@ class FollowedLog:
         return log
 
     def close(self) -> None:
-        """Let it go."""
+        """Close the log."""
         with suppress(OSError):
             os.close(self._handle)
         self._handle = -1
@@ -53,7 +53,7 @@ def follow(folder: Path, *, check_facts: bool = True) -> tuple[StoreContents, Fo
 
 
 def happened(stored: StoreContents) -> StoreContents:
-    """A store without records whose updates have not happened yet."""
+    """The store without records whose updates are not committed yet."""
     known = published(stored.folder)
     if known is None or known[0] != stored.manifest.version:
         return stored

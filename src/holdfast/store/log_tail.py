@@ -1,7 +1,7 @@
 """The end of a log, where records are appended.
 
-The file is longer than its records: behind them are zeros, which the next records overwrite.  So most syncs put only
-data on the disk, and not a new size of the file, which takes a file system about as long again.
+The file is longer than its records: it ends in zeros, which later records overwrite.  So most syncs write only data,
+and not a new file size, which takes a file system about as long again.
 """
 
 from __future__ import annotations
@@ -15,34 +15,34 @@ from holdfast.store.files import Files
 from holdfast.store.records import BEGINNING, FIRST, LogKey, LogRecord, encoded
 from holdfast.store.syncing import Syncer
 
-SPARE: Final = 1 << 18  # bytes of zeros that are written at a time
+SPARE: Final = 1 << 18  # bytes of zeros written at a time
 
 
 LogPlace: TypeAlias = tuple[int, bytes]
-"""Where the records of a log end, and the checksum of the last."""
+"""The end of a log's records, and the checksum of the last one."""
 START: Final[LogPlace] = len(BEGINNING), FIRST
 
 
 class LogTail:
-    """A log that is open for appending.  Calls of the system raise `OSError`."""
+    """A log open for appending.  System calls raise `OSError`."""
 
     def __init__(
         self, files: Files, handle: int, key: LogKey, place: tuple[int, bytes] = (len(BEGINNING), FIRST)
     ) -> None:
         self._files, self._handle, self._key = files, handle, key
-        self.place = place  # one attribute: an exception may come between two assignments
+        self.place = place  # one attribute, because an exception may come between two assignments
         self._size = place[0]  # of the file
-        self._written: LogPlace | None = None  # the place behind a record that is being synced
-        self._is_dirty = False  # something other than records and zeros may be behind `place`
+        self._written: LogPlace | None = None  # the end of a record that is being synced
+        self._is_dirty = False  # whether anything but zeros may follow the last record
         self._is_syncing = False
         self._syncer = Syncer()
 
     def found(self, size: int, *, is_dirty: bool) -> None:
-        """The file has so many bytes, which need not be zeros behind the last record."""
+        """Set the size of the file; `is_dirty` if anything but zeros may follow the last record."""
         self._size, self._is_dirty = size, is_dirty
 
     def begin(self, record: LogRecord, most: int, *, sync: bool) -> None:
-        """Write a record and begin to sync it; spare zeros do not go beyond `most`.  If it fails, `cut_back` is due."""
+        """Write a record and begin to sync it, with spare zeros up to `most`.  If this raises, call `cut_back`."""
         self.wait_for_disk()
         if self._is_dirty:
             self.cut_back()
@@ -60,13 +60,13 @@ class LogTail:
             self._begin_sync()
 
     def wait_for_disk(self) -> None:
-        """Wait until what was written is on the disk."""
+        """Wait until everything written is on disk."""
         if self._written is None:
             return
         if not self._files.syncs_aside:
             self._files.sync(self._handle)
         else:
-            if not self._is_syncing:  # an exception came from elsewhere before it had begun
+            if not self._is_syncing:  # interrupted before the sync had begun
                 self._begin_sync()
             self._is_syncing = False
             self._syncer.wait()
@@ -77,24 +77,24 @@ class LogTail:
         self._is_syncing = True
 
     def _adopt(self) -> None:
-        """The record that was written is part of the log."""
+        """Count the written record as part of the log."""
         assert self._written is not None
         self.place, self._is_dirty, self._written = self._written, False, None
 
     def cut_back(self) -> None:
-        """Take back everything behind the last record, spare zeros too."""
+        """Truncate everything after the last record, including spare zeros."""
         self._written = None
         self._files.truncate(self._handle, self.place[0])
         self._size, self._is_dirty = self.place[0], False
 
     def renew(self, data: bytes) -> None:
-        """Write all records again, so that the next sync puts each of them on the disk, whatever happened before."""
+        """Write all records again, so that the next sync writes all of them to disk, whatever happened before."""
         self.cut_back()
         self._files.write_all(self._handle, data, 0)
         self._files.sync(self._handle)
 
     def seal(self) -> None:
-        """The file ends with its last record, on the disk."""
+        """Make the file end with its last record, on disk."""
         self.wait_for_disk()
         if self._size > self.place[0] or self._is_dirty:
             self.cut_back()

@@ -1,12 +1,12 @@
 """The small files of a store, each with a hash of its own content.
 
-HOLDFAST             the format, features that a reader must know, and the store's own id
-CURRENT              the number of the snapshot that counts, and the hash of its manifest
-manifests/12.json    what makes up the snapshot of version 12: rules, relations, files with hashes
+HOLDFAST             the format, the features that a reader must support, and the store's id
+CURRENT              the number of the current snapshot, and the hash of its manifest
+manifests/12.json    the contents of the snapshot of version 12: rules, relations, files with hashes
 facts/12/edge.parquet    the explicit facts of a relation
 log/12.hfl           the updates since
-derived/12/          a cache of what follows from the facts (`derived.py`)
-CLOSED               where the log ends, if the store was closed; gone before it is written to
+derived/12/          a cache of derived facts (`derived.py`)
+CLOSED               where the log ends, if the store was closed; deleted before the next write
 lock                 locked while a process writes
 """
 
@@ -23,12 +23,12 @@ from holdfast.errors import DamagedData, Diagnostic, HoldfastError, UsageError
 from holdfast.updates import Note
 
 FORMAT: Final = 1
-PIPELINE: Final = "pipeline"  # the feature of a store that a pipeline writes, with its progress in notes
-FEATURES: Final = frozenset({PIPELINE})  # those that this version knows
+PIPELINE: Final = "pipeline"  # the feature of a pipeline's store, with its progress in notes
+FEATURES: Final = frozenset({PIPELINE})  # supported by this version
 
 
 class StoreIdentity(NamedTuple):
-    """What HOLDFAST says."""
+    """The contents of HOLDFAST."""
 
     id: str
     features: frozenset[str]
@@ -36,17 +36,17 @@ class StoreIdentity(NamedTuple):
 
 @dataclass(frozen=True)
 class StoredRelation:
-    """A relation as a snapshot has it: types and names that data once suggested stay."""
+    """A relation in a snapshot, including types and names that were once inferred from data."""
 
     name: str
     display: str
     declared: bool
-    columns: tuple[tuple[str, str, str], ...]  # name, type, type as declared
+    columns: tuple[tuple[str, str, str], ...]  # name, type, declared type
 
 
 @dataclass(frozen=True)
 class FactsFile:
-    """A file with explicit facts of a relation; Spark writes several for one."""
+    """A file with explicit facts of a relation; Spark writes several for one relation."""
 
     relation: str
     path: str
@@ -57,37 +57,37 @@ class FactsFile:
 
 @dataclass(frozen=True)
 class StoreManifest:
-    """What makes up a snapshot."""
+    """The contents of a snapshot."""
 
     version: int
     program: str  # the rules
-    source: str  # the hash of the program that was given last
+    source: str  # the hash of the last given program
     relations: tuple[StoredRelation, ...]
     facts: tuple[FactsFile, ...]
-    note: Note = field(default_factory=dict)  # of the update that it is the snapshot after, if its owner needs that
+    note: Note = field(default_factory=dict)  # of the last update before the snapshot, if its owner needs it
 
     @property
     def path(self) -> str:
-        """Where the manifest is."""
+        """The path of the manifest."""
         return f"manifests/{self.version}.json"
 
     @property
     def log(self) -> str:
-        """Where the updates since are."""
+        """The path of the log of updates since."""
         return f"log/{self.version}.hfl"
 
     @property
     def derived(self) -> str:
-        """Where a cache of what follows is, if there is one."""
+        """The path of the cache of derived facts, which may not exist."""
         return f"derived/{self.version}"
 
     def to_bytes(self) -> bytes:
-        """The text of the file."""
+        """Serialize the manifest."""
         return sealed({key: value for key, value in asdict(self).items() if value or key != "note"})
 
     @classmethod
     def from_bytes(cls, data: bytes) -> StoreManifest:
-        """From its text; `ValueError` if it is not what was written."""
+        """Parse a manifest; raises `ValueError` if it is damaged."""
         content = unsealed(data)
         relations = tuple(
             StoredRelation(**{**each, "columns": tuple(map(tuple, each["columns"]))}) for each in content["relations"]
@@ -97,12 +97,12 @@ class StoreManifest:
 
 
 def sealed(content: Mapping[str, Any]) -> bytes:
-    """A JSON text with the hash of its content."""
+    """JSON text with a hash of its content."""
     return _text({**content, "sha256": _hash(content)})
 
 
 def unsealed(data: bytes) -> dict[str, Any]:
-    """The content of such a text; `ValueError` if it does not have its hash."""
+    """Parse such a text; raises `ValueError` if it does not match its hash."""
     content = json.loads(data)
     if not isinstance(content, dict) or content.pop("sha256", None) != _hash(content):
         raise ValueError("the content does not have its hash")
@@ -123,19 +123,19 @@ def _hash(content: Mapping[str, Any]) -> str:
 
 
 def damaged(folder: Path, fault: str) -> DamagedData:
-    """The error for a store that is not what was written."""
+    """The error for a damaged store."""
     help = "`holdfast store check` says what can be read; `holdfast store restore` makes a store from that or a backup"
     return DamagedData(Diagnostic("E1306", f"the store {folder.as_posix()} is damaged: {fault}", help=help))
 
 
 def cannot(folder: Path, what: str, error: OSError) -> HoldfastError:
-    """The error for a system call that failed."""
+    """The error for a failed system call."""
     message = f"the store {folder.as_posix()} cannot be {what}: {(error.strerror or str(error)).lower()}"
     return HoldfastError(Diagnostic("E1304", message))
 
 
 def read_identity(folder: Path) -> StoreIdentity:
-    """Which store this is; raises if a folder is no store or one that is too new."""
+    """Read the identity of a store; raises if the folder is not a store, or one of a newer format."""
     try:
         data = (folder / "HOLDFAST").read_bytes()
     except FileNotFoundError:
@@ -155,12 +155,12 @@ def read_identity(folder: Path) -> StoreIdentity:
 
 
 def identity(id: str, features: Iterable[str] = ()) -> bytes:
-    """The text of HOLDFAST."""
+    """The contents of HOLDFAST, as text."""
     return sealed({"format": FORMAT, "features": sorted(features), "id": id})
 
 
 def not_a_store(folder: Path) -> HoldfastError:
-    """The error for a folder that holds something else."""
+    """The error for a folder that is not a store."""
     if not folder.exists():
         message = f"there is no store {folder.as_posix()}"
         return UsageError(Diagnostic("E1301", message, help="holdfast.open(program, store=…) makes one"))

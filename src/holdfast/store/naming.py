@@ -1,4 +1,4 @@
-"""Which file of a snapshot has the facts of a relation: a readable name, and one for each."""
+"""The files of a snapshot with the facts of each relation: readable and distinct names."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _READABLE = 40  # characters of a relation's name
 
 
 def file_names(relations: Iterable[str]) -> dict[str, str]:
-    """A file for each relation; what is no plain name, or differs from another in case only, gets a number."""
+    """A file for each relation; a name that is not plain, or differs from another only in case, gets a number."""
     found: dict[str, str] = {}
     taken: set[str] = set()
     for place, name in enumerate(relations):

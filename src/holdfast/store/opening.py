@@ -1,4 +1,4 @@
-"""How a store is opened for writing, made, and begun anew: one process at a time, by a lock."""
+"""Create a store, open it for writing, or begin it again: one process at a time, by a lock."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from holdfast.store.writing import Snapshot, Store, switch, write_snapshot
 
 
 def open_store(folder: Path) -> tuple[Store, StoreContents]:
-    """An existing store, locked, and what it holds."""
+    """Open and lock an existing store; returns its contents too."""
     if not (folder / "HOLDFAST").exists():
         raise not_a_store(folder)
     lock = locked(folder)
@@ -31,7 +31,7 @@ def open_store(folder: Path) -> tuple[Store, StoreContents]:
 
 
 def resume_store(stored: StoreContents, lock: int, keep: int = 1) -> Store:
-    """Go on writing a store whose lock this process has."""
+    """Continue writing to a store that this process has locked."""
     store = Store(stored.folder, stored, lock, Files(), keep)
     if not stored.closed:
         store.recover(stored.log_bytes())
@@ -40,7 +40,7 @@ def resume_store(stored: StoreContents, lock: int, keep: int = 1) -> Store:
 
 
 def exists(folder: Path) -> bool:
-    """Whether there is a store; False where one can be made; raises where neither is so."""
+    """Whether a store exists; False if one can be created; raises otherwise."""
     try:
         if not folder.exists() or is_unfinished(folder):
             return False
@@ -52,7 +52,7 @@ def exists(folder: Path) -> bool:
 
 
 def create_store(folder: Path, snapshot: Snapshot) -> Store:
-    """A new store, with its first snapshot on the disk."""
+    """Create a store, with its first snapshot on disk."""
     files = Files()
     try:
         files.make_folder(folder.absolute())
@@ -60,7 +60,7 @@ def create_store(folder: Path, snapshot: Snapshot) -> Store:
     except OSError as error:
         raise cannot(folder, "written", error) from error
     try:
-        if exists(folder):  # another process was quicker
+        if exists(folder):  # another process was faster
             raise _is_locked(folder)
         for path in sorted(folder.iterdir()):
             if path.name != "lock":
@@ -74,13 +74,13 @@ def create_store(folder: Path, snapshot: Snapshot) -> Store:
 
 
 def begin_store(folder: Path, snapshot: Snapshot, lock: int, features: Iterable[str] = (), keep: int = 1) -> Store:
-    """Begin with a snapshot in a folder whose lock this process has; what is there counts until CURRENT is switched."""
+    """Begin with a snapshot in a folder that this process has locked; switching CURRENT makes it valid."""
     files = Files()
     try:
         if not _has_identity(folder):
             files.replace_file(folder / "HOLDFAST", identity(secrets.token_hex(16), features))
         manifest, data = write_snapshot(folder, snapshot, files)
-        if (folder / "CLOSED").exists():  # it is about another log
+        if (folder / "CLOSED").exists():  # it describes another log
             files.remove(folder / "CLOSED")
             files.sync_folder(folder)
         switch(folder, manifest.version, data, files)
@@ -90,7 +90,7 @@ def begin_store(folder: Path, snapshot: Snapshot, lock: int, features: Iterable[
 
 
 def _has_identity(folder: Path) -> bool:
-    """Whether HOLDFAST is there and intact; a store of a newer format is refused."""
+    """Whether HOLDFAST exists and is intact; refuses a newer format."""
     try:
         return (folder / "HOLDFAST").exists() and bool(read_identity(folder))
     except DamagedData:
@@ -98,7 +98,7 @@ def _has_identity(folder: Path) -> bool:
 
 
 def locked(folder: Path) -> int:
-    """The lock of a store, which the system gives back when the process ends."""
+    """Lock a store; the system releases the lock when the process ends."""
     try:
         lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     except OSError as error:

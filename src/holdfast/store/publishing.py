@@ -1,8 +1,8 @@
 """How far readers may follow a log while another process writes it.
 
-A record may be in the log before its update has happened: its consequences are being computed, and it may yet be taken
-back.  So the writer notes in the file `lock` where the log ends whose updates have happened.  This is for processes on
-one machine and is not synced.  After a restart of the machine it means nothing, and the whole log counts.
+A record may be in the log before its update is committed: its consequences are still being computed, and it may be
+retracted.  So the writer notes in the file `lock` where the committed part of the log ends.  The note is for processes
+on one machine and is not synced.  After a restart of the machine it is ignored, and the whole log is valid.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _NOTE: Final = struct.Struct("<36sQQ")
 
 
 def publish(lock: int, number: int, end: int) -> None:
-    """The log of a snapshot has happened up to a place.  If that cannot be noted, nothing is: then all of it counts."""
+    """Publish the committed end of a log.  If that fails, clear the note: then readers follow the whole log."""
     try:
         os.pwrite(lock, _NOTE.pack(_boot(), number, end), 0)
     except OSError:
@@ -26,7 +26,7 @@ def publish(lock: int, number: int, end: int) -> None:
 
 
 def published(folder: Path) -> tuple[int, int] | None:
-    """The number of the log that is written, and where it ends for readers; None if nothing is known."""
+    """The number of the current log, and its end for readers; None if unknown."""
     with suppress(OSError, struct.error):
         boot, number, end = _NOTE.unpack((folder / "lock").read_bytes())
         return (number, end) if boot == _boot() else None
@@ -35,7 +35,7 @@ def published(folder: Path) -> tuple[int, int] | None:
 
 @cache
 def _boot() -> bytes:
-    """Tells one start of the machine from another, where the system says that."""
+    """The id of the machine's current boot, if the system provides one."""
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_bytes()[:36].ljust(36)
     except OSError:

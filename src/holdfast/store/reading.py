@@ -1,4 +1,4 @@
-"""What a store holds, read without changing it."""
+"""Read a store without changing it."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from holdfast.store.files import file_digest
 from holdfast.store.manifests import StoreManifest, cannot, damaged, read_identity, unsealed
 from holdfast.store.records import BEGINNING, FIRST, LogKey, LogRecord, StoreLog, encoded, read_log
 
-_TRIES = 20  # to read while another process writes
-_TICK = 0.02  # seconds in which the time of a file that is written to changes
+_TRIES = 20  # attempts to read while another process writes
+_TICK = 0.02  # seconds after which a write must have changed a file's time
 
 
 class Pointer(NamedTuple):
-    """What CURRENT says."""
+    """The contents of CURRENT."""
 
     version: int
     sha256: str
@@ -36,9 +36,9 @@ class StoreContents:
     id: str
     manifest: StoreManifest
     log: StoreLog
-    log_size: int  # of the file: with spare zeros, or an incomplete record, at the end
+    log_size: int  # size of the file, including spare zeros or an incomplete record
     closed: bool  # whether the writer closed it
-    is_incomplete: bool = False  # whether something is behind the records that is not zeros
+    is_incomplete: bool = False  # whether anything but zeros follows the records
 
     @property
     def version(self) -> int:
@@ -57,7 +57,7 @@ class StoreContents:
         return replace(self, log=log, log_size=log.end, closed=False, is_incomplete=False)
 
     def _inside(self, version: int) -> StoreLog | None:
-        """The log up to an update in the middle of a record that has several; None if it has no such update."""
+        """The log up to an update inside a record of several; None if there is no such update."""
         records = self.log.applied()
         place = next((i for i, record in enumerate(records) if record.base < version < record.version), None)
         if place is None:
@@ -71,16 +71,16 @@ class StoreContents:
 
     @property
     def key(self) -> LogKey:
-        """That of the log."""
+        """The key of the log."""
         return LogKey(self.id, self.manifest.version)
 
     def log_bytes(self) -> bytes:
-        """The log as a file."""
+        """The log as the contents of a file."""
         return _logged_again(self.log.records, self.key)
 
 
 def _logged_again(records: Sequence[LogRecord], key: LogKey) -> bytes:
-    """A log with some records."""
+    """Encode records as a log."""
     data, last = [BEGINNING], FIRST
     for record in records:
         data.append(encoded(record, last, key))
@@ -89,12 +89,12 @@ def _logged_again(records: Sequence[LogRecord], key: LogKey) -> bytes:
 
 
 def read_store(folder: Path, *, check_facts: bool = True, readable: bool = False) -> StoreContents:
-    """What a store holds, everything checked; an incomplete record at the end of the log is passed over.
+    """The contents of a store, fully checked; an incomplete record at the end of the log is ignored.
 
-    With `readable`, what can be read of a log that is damaged; the snapshot has to be intact.  If another process
-    writes meanwhile, the files are read again.
+    With `readable`, a damaged log is read as far as possible; the snapshot must be intact.  If another process writes
+    meanwhile, the files are read again.
     """
-    quiet: list[tuple[str, int, int]] | None = None  # the files, if none was written to for a while
+    quiet: list[tuple[str, int, int]] | None = None  # the files, if none was written recently
     for attempt in range(_TRIES):
         before = _moment(folder)
         try:
@@ -116,7 +116,7 @@ def _read_once(folder: Path, *, check_facts: bool, readable: bool) -> StoreConte
 
 
 def _moment(folder: Path) -> list[tuple[str, int, int]]:
-    """Something that changes whenever a process writes to a store."""
+    """A value that changes whenever a process writes to the store."""
     names = ("CURRENT", "CLOSED", *(f"log/{path.name}" for path in sorted((folder / "log").glob("*"))))
     found = []
     for name in names:
@@ -127,7 +127,7 @@ def _moment(folder: Path) -> list[tuple[str, int, int]]:
 
 
 def current_snapshot(folder: Path) -> int:
-    """The version of the snapshot that counts."""
+    """The version of the current snapshot."""
     try:
         return _pointer(folder).version
     except OSError as error:
@@ -135,7 +135,7 @@ def current_snapshot(folder: Path) -> int:
 
 
 def is_unfinished(folder: Path) -> bool:
-    """Whether a store was being made and never finished, so that it has never held anything."""
+    """Whether the creation of a store was interrupted, so that it has never held anything."""
     if (folder / "CURRENT").exists() or (folder / "CLOSED").exists():
         return False
     if not (folder / "HOLDFAST").exists():
@@ -158,7 +158,7 @@ def _read(folder: Path, id: str, *, check_facts: bool, readable: bool) -> StoreC
 
 
 def _snapshot(folder: Path, id: str, manifest: StoreManifest, *, check_facts: bool) -> StoreContents:
-    """A snapshot, and as much of its log as can be read."""
+    """A snapshot, and its log as far as it can be read."""
     if check_facts:
         for file in manifest.facts:
             _check(folder, file.path, file.sha256)
@@ -168,7 +168,7 @@ def _snapshot(folder: Path, id: str, manifest: StoreManifest, *, check_facts: bo
 
 
 def snapshot_numbers(folder: Path) -> list[int]:
-    """The snapshots that a store has, the oldest first; later ones than the one that counts are left over."""
+    """The snapshots in a store, the oldest first; any after the current one are leftovers, and omitted."""
     stems = (path.stem for path in (folder / "log").glob("*.hfl"))
     numbers = sorted(int(stem) for stem in stems if re.fullmatch(r"0|[1-9][0-9]{0,17}", stem))
     with suppress(DamagedData):
@@ -178,7 +178,7 @@ def snapshot_numbers(folder: Path) -> list[int]:
 
 
 def read_snapshot(folder: Path, number: int) -> StoreContents:
-    """A snapshot that a store has, checked, and as much of its log as can be read."""
+    """A snapshot of a store, checked, and its log as far as it can be read."""
     expected = None
     with suppress(DamagedData):
         pointer = _pointer(folder)
@@ -209,7 +209,7 @@ def _manifest(folder: Path, number: int, expected: str | None) -> StoreManifest:
 
 
 def _closed(folder: Path, manifest: StoreManifest, log: StoreLog, size: int) -> bool:
-    """Whether CLOSED is there; raises if the log does not end where it says."""
+    """Whether CLOSED exists; raises if the log does not end where it says."""
     if not (folder / "CLOSED").exists():
         return False
     try:
@@ -222,7 +222,7 @@ def _closed(folder: Path, manifest: StoreManifest, log: StoreLog, size: int) -> 
 
 
 def closing(number: int, end: int, last: bytes) -> dict[str, object]:
-    """What CLOSED holds."""
+    """The contents of CLOSED."""
     return {"log": number, "end": end, "last": (last or FIRST).hex()}
 
 

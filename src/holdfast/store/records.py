@@ -1,7 +1,7 @@
 """The log: records of updates, each with its own checksum and that of the record before.
 
-    length  what
-    16      the log's beginning: `holdfast log 1`, filled up
+    bytes   contents
+    16      the start of the log: `holdfast log 1`, padded
     then for each record
     4       the mark `HFR1`
     4       kind
@@ -12,9 +12,9 @@
             the content
     16      checksum of all that, keyed with the store and the number of the log
 
-A record cannot be taken for one of another store or another log.  Only the last record can be incomplete, because each
-is on the disk before the next is written.  So a record that is broken with nothing valid behind it was never
-acknowledged, and one with something valid behind it is damage.
+A record cannot be mistaken for one of another store or log.  Only the last record can be incomplete, because each is on
+disk before the next is written.  So a broken record with nothing valid after it was never acknowledged, and one with
+something valid after it is damage.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from typing import Final
 
 BEGINNING: Final = b"holdfast log 1".ljust(16, b"\0")
 UPDATES, TAKEN_BACK = 1, 2
-"""Kinds of record: updates, and a mark that records after a version never became the state."""
+"""Kinds of record: updates, and a mark that the records after a version were retracted."""
 
 _MARK: Final = b"HFR1"
 _HEAD: Final = struct.Struct("<4sIQQQ16s")
 _CHECK: Final = 16
-FIRST: Final = bytes(_CHECK)  # stands for the record before the first
+FIRST: Final = bytes(_CHECK)  # in place of the record before the first
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class LogRecord:
 
 @dataclass(frozen=True)
 class LogKey:
-    """Which log of which store a record belongs to."""
+    """The log and store that a record belongs to."""
 
     store: str
     number: int
@@ -59,11 +59,11 @@ class LogKey:
 
 @dataclass(frozen=True)
 class StoreLog:
-    """What a log holds: its records, with where each ends and its checksum."""
+    """The contents of a log: its records, with their ends and checksums."""
 
     records: tuple[LogRecord, ...] = ()
     ends: tuple[tuple[int, bytes], ...] = ()
-    fault: str | None = None  # why what follows is damage
+    fault: str | None = None  # if the rest is damaged
 
     @property
     def end(self) -> int:
@@ -76,7 +76,7 @@ class StoreLog:
         return self.ends[-1][1] if self.ends else FIRST
 
     def until(self, version: int) -> StoreLog | None:
-        """The beginning of the log that makes up a version after the snapshot's; None if no record ends in it."""
+        """The part of the log that leads to a version; None if no record ends at it."""
         for number in range(len(self.records), 0, -1):
             log = StoreLog(self.records[:number], self.ends[:number])
             applied = log.applied()
@@ -85,7 +85,7 @@ class StoreLog:
         return None
 
     def applied(self) -> list[LogRecord]:
-        """The records that make up the state: one whose base is behind another's version replaces that."""
+        """The records that make up the state: a record replaces those with versions after its base."""
         found: list[LogRecord] = []
         for record in self.records:
             while found and found[-1].version > record.base:
@@ -96,20 +96,20 @@ class StoreLog:
 
 
 def encoded(record: LogRecord, before: bytes, key: LogKey) -> bytes:
-    """A record as bytes; the last 16 are its checksum."""
+    """Encode a record; the last 16 bytes are its checksum."""
     head = _HEAD.pack(_MARK, record.kind, record.base, record.version, len(record.content), before)
     return b"".join((head, record.content, key.check(head + record.content)))
 
 
 def read_log(data: bytes, key: LogKey) -> StoreLog:
-    """The records of a log up to the first that is incomplete; if that is not the end of it, with the fault."""
+    """The records of a log up to the first incomplete one; with a fault if anything valid follows it."""
     if data[: len(BEGINNING)] != BEGINNING:
         return StoreLog(fault="it does not begin as a log")
     return read_records(data, (len(BEGINNING), FIRST), key)
 
 
 def read_records(data: bytes, place: tuple[int, bytes], key: LogKey) -> StoreLog:
-    """The records from a place on: where the one before it ends, and its checksum."""
+    """The records after a place, which is the end and checksum of the previous record."""
     records: list[LogRecord] = []
     ends = [place]
     while (found := _record(data, ends[-1][0], key)) is not None:
@@ -123,7 +123,7 @@ def read_records(data: bytes, place: tuple[int, bytes], key: LogKey) -> StoreLog
 
 
 def _record(data: bytes, place: int, key: LogKey) -> tuple[LogRecord, bytes, bytes, int] | None:
-    """The record at a place, the checksum before it, its own, and where it ends; None if there is no valid one."""
+    """The record at an offset, the previous checksum, its own, and its end; None if it is not valid."""
     start = place + _HEAD.size
     if len(data) < start + _CHECK:
         return None
@@ -138,7 +138,7 @@ def _record(data: bytes, place: int, key: LogKey) -> tuple[LogRecord, bytes, byt
 
 
 def _valid_after(data: bytes, place: int, key: LogKey) -> str | None:
-    """Says so if a valid record follows a broken one."""
+    """The fault, if a valid record follows a broken one."""
     following = data.find(_MARK, place + 1)
     while following >= 0:
         if _record(data, following, key) is not None:

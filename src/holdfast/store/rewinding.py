@@ -1,4 +1,4 @@
-"""Going back to an earlier version in place; needs a store that keeps more than its last snapshot, or its log."""
+"""Restore an earlier version in place; needs a store that keeps earlier snapshots or a log."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from holdfast.store.writing import Store, switch
 
 
 def kept_snapshots(folder: Path) -> Iterator[tuple[int, StoreContents | DamagedData]]:
-    """The snapshots that a store has, the oldest first, each with as much of its log as can be read, or its fault."""
+    """The snapshots in a store, the oldest first, each with its log as far as it can be read, or its fault."""
     for number in snapshot_numbers(folder):
         try:
             yield number, read_snapshot(folder, number)
@@ -24,7 +24,7 @@ def kept_snapshots(folder: Path) -> Iterator[tuple[int, StoreContents | DamagedD
 
 
 def kept_versions(folder: Path) -> dict[int, StoreContents]:
-    """The versions that can be gone back to, the oldest first, each with the last snapshot that has it."""
+    """The versions that can be restored, the oldest first, each with the last snapshot that leads to it."""
     found: dict[int, StoreContents] = {}
     for number, stored in kept_snapshots(folder):
         if isinstance(stored, StoreContents):
@@ -33,7 +33,7 @@ def kept_versions(folder: Path) -> dict[int, StoreContents]:
 
 
 def last_known_version(folder: Path) -> int:
-    """The last version that any log of a store mentions, however damaged the rest is; -1 without one."""
+    """The last version in any log of a store, however damaged the rest is; -1 if none has one."""
     numbers = snapshot_numbers(folder)
     versions = [-1, *numbers]
     with suppress(DamagedData):
@@ -45,7 +45,7 @@ def last_known_version(folder: Path) -> int:
 
 
 def rewind(stored: StoreContents, lock: int, keep: int) -> Store:
-    """Make an earlier version the last, in a store whose lock this process has; what came after it is gone."""
+    """Make an earlier version the last, in a store that this process has locked; later versions are lost."""
     folder, files = stored.folder, Files()
     files.remove(folder / "CLOSED")
     files.sync_folder(folder)

@@ -1,7 +1,7 @@
-"""Syncs that run in a thread of their own, while the caller goes on.
+"""Run syncs in another thread while the caller continues.
 
-An exception that another thread puts into the caller may come between any two steps here.  So syncs are numbered, and
-one that may or may not have begun is begun again.
+An exception raised by another thread may interrupt the caller between any two steps here.  So syncs are numbered, and
+one that may or may not have begun is repeated.
 """
 
 from __future__ import annotations
@@ -16,27 +16,27 @@ _Outcome: TypeAlias = "tuple[int, OSError | None]"
 
 
 class Syncer:
-    """At most one sync at a time: `begin`, and `wait` before the next."""
+    """One sync at a time: `begin`, then `wait` before the next."""
 
     def __init__(self) -> None:
         self._jobs: SimpleQueue[_Job] = SimpleQueue()
         self._begun: SimpleQueue[int] = SimpleQueue()
         self._ended: SimpleQueue[_Outcome] = SimpleQueue()
         self._number = 0
-        self._is_running = False  # the thread
+        self._is_running = False  # whether the thread runs
 
     def begin(self, sync: Callable[[], None]) -> None:
-        """Returns when the thread is about to sync: it would not get there while the caller keeps the interpreter."""
+        """Begin a sync; waits until the thread is about to sync, which needs the interpreter that the caller holds."""
         self._number += 1
         if not self._run():
             self._ended.put((self._number, _outcome(sync)))
             return
         self._jobs.put((self._number, sync))
-        while self._begun.get() < self._number:  # left by a call that was interrupted
+        while self._begun.get() < self._number:  # skip those of interrupted calls
             pass
 
     def _run(self) -> bool:
-        """See that the thread runs; False if the system, or an interpreter that is about to end, gives none."""
+        """Start the thread if needed; False if the system, or an interpreter that is shutting down, refuses."""
         if not self._is_running:
             try:
                 threading.Thread(target=_work, args=(self._jobs, self._begun, self._ended), daemon=True).start()

@@ -1,4 +1,4 @@
-"""A store that is open for writing: one at a time, by a lock."""
+"""A store that is open for writing, by one process at a time."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ else:
     pa = lazily("pyarrow")
     pq = lazily("pyarrow.parquet")
 
-_PARTS: Final = ("manifests/{}.json", "log/{}.hfl", "facts/{}")  # of a snapshot
-SMALLEST: Final = 1 << 16  # bytes: a snapshot of less counts as one of so many
+_PARTS: Final = ("manifests/{}.json", "log/{}.hfl", "facts/{}")  # the files of a snapshot
+SMALLEST: Final = 1 << 16  # bytes; smaller snapshots count as this size
 _T = TypeVar("_T")
 StoredData: TypeAlias = "pa.Table | DataFrame"
 """The explicit facts of a relation; a DataFrame is written by Spark's executors."""
@@ -49,7 +49,7 @@ StoredData: TypeAlias = "pa.Table | DataFrame"
 
 @dataclass(frozen=True)
 class Snapshot:
-    """Everything that a version consists of."""
+    """The contents of a version."""
 
     version: int
     program: str
@@ -62,17 +62,17 @@ class Snapshot:
 class Store:
     """Appends records to the log, and writes snapshots.
 
-    A record is on the disk when `append` returns, if `sync` is "full"; with "os" it has been handed to the system, so
-    it survives the end of the process but not of the machine.  When it is not known any more what is on the disk, the
-    store is closed for writing.
+    If `sync` is "full", a record is on disk when `append` returns; with "os", the operating system has it, so it
+    survives a crash of the process but not of the machine.  If the contents of the disk become unknown, the store is
+    closed for writing.
     """
 
     smallest = SMALLEST
     worth_caching = 0.2
-    """Seconds that evaluating the program takes; for less, what follows is not kept."""
+    """Seconds of evaluation below which derived facts are not cached."""
 
     def __init__(self, folder: Path, stored: StoreContents, lock: int, files: Files, keep: int = 1) -> None:
-        """`keep` is the number of versions, the last one among them, that stay in the folder at least."""
+        """`keep` is the minimum number of versions, including the last, that stay in the folder."""
         self.folder, self.id, self.manifest, self.sync = folder, stored.id, stored.manifest, "full"
         self.version = stored.version
         self._files, self._lock, self._keep = files, lock, keep
@@ -83,28 +83,28 @@ class Store:
         self._log.found(stored.log_size, is_dirty=stored.is_incomplete)
 
     def _tail(self, manifest: StoreManifest, place: LogPlace = START) -> LogTail:
-        """The log of a snapshot, open."""
+        """Open the log of a snapshot."""
         handle = self._files.open(self.folder / manifest.log)
         return LogTail(self._files, handle, LogKey(self.id, manifest.version), place)
 
     @property
     def log_size(self) -> int:
-        """Bytes of records in the log."""
+        """The bytes of records in the log."""
         return self._log.place[0]
 
     @property
     def is_open(self) -> bool:
-        """Whether it can be written to."""
+        """Whether the store can be written to."""
         return self._why_closed is None
 
     @property
     def is_due(self) -> bool:
-        """Whether the log has grown to three times a snapshot."""
+        """Whether the log has grown to three times the snapshot."""
         return self.log_size > self._most
 
     @property
     def _most(self) -> int:
-        """Bytes that the log may have."""
+        """The bytes above which a snapshot is due."""
         return 3 * max(sum(file.size for file in self.manifest.facts), self.smallest)
 
     # --- records -----------------------------------------------------------------------------------------
@@ -115,16 +115,16 @@ class Store:
         self.finish(base)
 
     def begin(self, base: int, version: int, content: bytes) -> None:
-        """Write a commit to the log, and begin to make it durable; it is when `finish` returns."""
+        """Write a commit to the log, and begin to sync it; it is durable when `finish` returns."""
         before, self.version = self.version, version  # from now on it may be in the log
         try:
             self._write(LogRecord(UPDATES, base, version, content))
-        except HoldfastError:  # it was cut back, or the store is closed
+        except HoldfastError:  # the record was removed again, or the store is closed
             self.version = before
             raise
 
     def finish(self, base: int) -> None:
-        """Wait until the commit that was begun is durable; if this raises, the version stays that before it."""
+        """Wait until the begun commit is durable; if this raises, the version is the one before it."""
         try:
             self._sure(self._log.wait_for_disk)
         except HoldfastError:
@@ -132,7 +132,7 @@ class Store:
             raise
 
     def retract(self, version: int) -> None:
-        """What was logged after a version did not happen."""
+        """Retract everything logged after a version."""
         if self.version > version and self.is_open and self._process == os.getpid():
             self._write(LogRecord(TAKEN_BACK, version, version, b""))
             self._sure(self._log.wait_for_disk)
@@ -145,12 +145,12 @@ class Store:
         try:
             self._log.begin(record, self._most, sync=self.sync == "full")
         except OSError as error:
-            with suppress(HoldfastError):  # the reason is that of the first error
+            with suppress(HoldfastError):  # report the first error
                 self._sure(self._log.cut_back)
             raise cannot(self.folder, "written", error) from error
 
     def recover(self, log: bytes) -> None:
-        """The store was not closed: a sync may have failed, and the system may hold what is not on the disk."""
+        """Rewrite the log of a store that was not closed: a sync may have failed, so the disk may lack records."""
         try:
             self._log.renew(log)
             self._files.sync_folder(self.folder)
@@ -158,13 +158,13 @@ class Store:
             raise cannot(self.folder, "written", error) from error
 
     def publish(self, version: int) -> None:
-        """The state has this version now: readers may follow, unless more than that is in the log."""
+        """Let readers follow to this version of the state, unless the log has later ones."""
         if self.is_open and self._process == os.getpid() and self.version == version:
             with suppress(OSError):
                 publish(self._lock, self.manifest.version, self._log.place[0])
 
     def _unseal(self) -> None:
-        """The log is about to grow: where it ended is no longer true."""
+        """Delete CLOSED before the log grows, because it says where the log ends."""
         if not self._is_sealed:
             return
         try:
@@ -175,7 +175,7 @@ class Store:
         self._is_sealed = False
 
     def _sure(self, call: Callable[[], _T]) -> _T:
-        """A call after whose failure the content of the disk is unknown."""
+        """Make a call whose failure leaves the contents of the disk unknown."""
         try:
             return call()
         except OSError as error:
@@ -193,7 +193,7 @@ class Store:
     # --- snapshots ---------------------------------------------------------------------------------------
 
     def rotate(self, snapshot: Snapshot) -> None:
-        """Write a snapshot and begin a new log; the old ones go.  If there is one of this version, it stays."""
+        """Write a snapshot and begin a new log, replacing the old ones; does nothing if this version has a snapshot."""
         self._refuse_closed()
         if snapshot.version == self.manifest.version:
             return
@@ -205,7 +205,7 @@ class Store:
         except OSError as error:
             self.sweep()
             raise cannot(self.folder, "written", error) from error
-        self._why_closed = "it was interrupted while a snapshot was written"  # unless all that follows is done
+        self._why_closed = "it was interrupted while a snapshot was written"  # until the rest has succeeded
         try:
             self._sure(lambda: switch(self.folder, manifest.version, data, self._files))
         except HoldfastError:
@@ -219,7 +219,7 @@ class Store:
         self.sweep()
 
     def sweep(self) -> None:
-        """Delete what no snapshot needs that is kept; what cannot be deleted now can be later."""
+        """Delete what no kept snapshot needs; if that fails, a later sweep does it."""
         needed = {self.manifest.path, self.manifest.log, f"facts/{self.manifest.version}", self.manifest.derived}
         needed |= {path.format(number) for number in self._earlier() for path in _PARTS}
         for name in ("manifests", "log", "facts", "derived"):
@@ -229,21 +229,21 @@ class Store:
                         self._files.remove(path)
 
     def _earlier(self) -> Iterator[int]:
-        """Snapshots before the last whose logs have versions that are to stay."""
+        """Earlier snapshots whose logs have versions to keep."""
         numbers = [number for number in snapshot_numbers(self.folder) if number < self.manifest.version]
         for number, following in pairwise([*numbers, self.manifest.version]):
             if following > self.version - self._keep + 1:
                 yield number
 
     def cache(self, cached: CachedState) -> None:
-        """Keep what follows from the facts of the snapshot.  If it cannot be written, there is no cache."""
+        """Cache derived facts with the snapshot.  If writing fails, there is no cache."""
         with suppress(OSError):
             write_cache(self.folder / self.manifest.derived, cached, self.manifest.to_bytes(), self._files)
 
     # --- the end -----------------------------------------------------------------------------------------
 
     def close(self, version: int) -> None:
-        """Note where the log ends, and let others write; `version` is that of the state."""
+        """Record where the log ends, and release the store; `version` is that of the state."""
         try:
             if self._why_closed is None and self._process == os.getpid():
                 self.retract(version)
@@ -266,7 +266,7 @@ class Store:
     def release(self) -> None:
         """Close the files as they are."""
         self._why_closed = self._why_closed or "it was closed"
-        if self._lock >= 0 and self._process == os.getpid():  # a copy of the process may have it open as well
+        if self._lock >= 0 and self._process == os.getpid():  # a forked process may have it open as well
             fcntl.flock(self._lock, fcntl.LOCK_UN)
         self._log.close()
         with suppress(OSError):
@@ -278,10 +278,10 @@ class Store:
 
 
 def write_snapshot(folder: Path, snapshot: Snapshot, files: Files) -> tuple[StoreManifest, bytes]:
-    """All files of a snapshot, on the disk, before CURRENT is switched to it."""
+    """Write all files of a snapshot to disk, before CURRENT is switched to it."""
     number = snapshot.version
     facts = folder / f"facts/{number}"
-    files.remove(facts)  # what an interrupted run left
+    files.remove(facts)  # left by an interrupted run
     for path in (facts, folder / "log", folder / "manifests"):
         files.make_folder(path)
     names = file_names(snapshot.facts)
@@ -308,7 +308,7 @@ def _write_facts(folder: Path, file: str, relation: str, facts: StoredData, file
 
 
 def _write_frame(folder: Path, path: str, relation: str, frame: DataFrame, files: Files) -> list[FactsFile]:
-    """A folder of files that Spark writes."""
+    """Let Spark write a folder of files."""
     frame.write.mode("overwrite").parquet(str(folder.absolute()))
     parts = sorted(folder.glob("part-*"))
     for part in (*parts, folder):
@@ -329,6 +329,6 @@ def parquet(table: pa.Table) -> bytes:
 
 
 def switch(folder: Path, version: int, manifest: bytes, files: Files) -> None:
-    """From now on a snapshot counts."""
+    """Make a snapshot the current one."""
     content = {"snapshot": version, "manifest": hashlib.sha256(manifest).hexdigest()}
     files.replace_file(folder / "CURRENT", sealed(content))

@@ -1,1 +1,1 @@
-"""Updates that arrive while others are processed: a bounded queue, what fills it, and the driver that empties it."""
+"""Streams of updates: a bounded queue, the sources that fill it, and the driver that empties it."""

@@ -1,7 +1,7 @@
-"""Takes updates from a queue and answers each with its change, in order, using what is known of those that wait.
+"""Take updates from a queue and answer each with its change, in order, making use of those that wait.
 
-The next updates are inspected, never waited for.  Their use affects speed only: each answer is
-exactly what its update changed.  Only `coalesce` skips states, and lists them.
+The next updates are inspected, but never waited for.  They affect only the speed: each answer is exactly what its
+update changed.  Only `coalesce` skips states, and lists them.
 """
 
 from __future__ import annotations
@@ -26,40 +26,40 @@ MOST = 62  # updates in one pass
 
 
 class Changes(Protocol):
-    """The changes of several updates that were computed in one pass, to be made so one after the other."""
+    """The changes of several updates that were computed in one pass, to be committed one by one."""
 
     def advance(self) -> Change | None:
-        """The next update is the new state; None, and nothing happens, if something else has happened since."""
+        """Commit the next update; None, with no effect, if the state has changed otherwise since."""
         ...
 
 
 class Base(Protocol):
-    """What the driver needs of a knowledge base."""
+    """The parts of a knowledge base that the driver uses."""
 
     def apply(self, update: Update, *, algorithm: str | Choice = AUTO) -> Change:
-        """One update."""
+        """Apply one update."""
         ...
 
     def window(self, updates: Sequence[Update], *, seconds: float | None = None) -> Changes:
-        """Several in one pass; it is abandoned after some seconds of processor time (E0803)."""
+        """Compute several updates in one pass; raises E0803 after this many seconds of processor time."""
         ...
 
     def apply_net(self, updates: Sequence[Update], *, algorithm: str | Choice = AUTO) -> Change:
-        """The net effect of several."""
+        """Apply the net effect of several updates."""
         ...
 
     def marking(self, ahead: UpdateQueue | None) -> Marking | None:
-        """Look for the next update in a queue from now on, or no more."""
+        """Start marking for the next update in a queue; None stops it."""
         ...
 
     @property
     def program(self) -> Program:
-        """Its rules."""
+        """The rules."""
         ...
 
     @property
     def takes_one_by_one(self) -> bool:
-        """Whether windows are not for it: because limits hold for each update, say."""
+        """Whether windows cannot be used, for example because limits apply to each update."""
         ...
 
 
@@ -141,7 +141,7 @@ class Stream:
             self.queue.close()
 
     def _next(self, first: Incoming, marking: Marking | None) -> Iterator[Answer]:
-        """The answers to the next update, and to those that are done with it."""
+        """The answers to the next update, and to those applied with it."""
         waiting, coalesce = len(self.queue), self._lookahead.coalesce
         if coalesce is not None and waiting > coalesce and first.is_plain:
             yield from self._merged(self._with_following(first, waiting + 1), waiting)
@@ -151,14 +151,14 @@ class Stream:
             yield self._alone(first, waiting, marking)
 
     def _window(self, there: int) -> int:
-        """How many of the updates that are there to compute in one pass."""
+        """The number of available updates to compute in one pass."""
         is_auto = self._lookahead.kind == AUTO and self.algorithm in (AUTO, Choice())
         if not (is_auto or self._lookahead.kind == "window") or self._base.takes_one_by_one:
             return 1
         return self._size.next(there)
 
     def _with_following(self, first: Incoming, most: int) -> list[Incoming]:
-        """An update with those that directly follow it and change facts only; they are taken from the queue."""
+        """Take the updates from the queue that directly follow this one and change only facts."""
         found = [first]
         for item in self.queue.ahead(most - 1):
             if not item.is_plain:
@@ -186,7 +186,7 @@ class Stream:
         return Answer(item.number, change, waiting=waiting, seconds=seconds, marks=marks)
 
     def _together(self, items: list[Incoming], waiting: int) -> Iterator[Answer]:
-        """Several in one pass; one by one if that fails, so that it fails at the right one."""
+        """Apply several updates in one pass; if that fails, one by one, so that the right one fails."""
         begun, worked = time.monotonic(), time.thread_time()
         try:
             updates = [item.update for item in items if item.update is not None]
@@ -200,7 +200,7 @@ class Stream:
         for number, item in enumerate(items):
             begun, worked = time.monotonic(), time.thread_time()
             change = changes.advance()
-            if change is None:  # the knowledge base was changed between two answers
+            if change is None:  # the knowledge base changed between two answers
                 yield from (self._alone(late, waiting) for late in items[number:])
                 return
             seconds = share + time.monotonic() - begun
@@ -209,7 +209,7 @@ class Stream:
         self._size.took_together(len(items), work / len(items))
 
     def _merged(self, items: list[Incoming], waiting: int) -> Iterator[Answer]:
-        """The net effect of several; one by one if one of them is refused."""
+        """Apply the net effect of several updates; one by one if one of them is refused."""
         begun, last = time.monotonic(), items[-1].number
         try:
             updates = [item.update for item in items if item.update is not None]

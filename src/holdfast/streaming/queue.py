@@ -1,4 +1,4 @@
-"""The queue between the producers of updates and the stream that applies them."""
+"""The queue between producers of updates and the stream that applies them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from holdfast.interrupts import checkpoint, deferred
 from holdfast.updates import Update, the_update
 
 CAPACITY = 64  # updates
-_LOOK = 0.05  # seconds of waiting between two looks at signals
+_LOOK = 0.05  # seconds between two checks for signals while waiting
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,11 +26,11 @@ class Incoming:
     number: int
     update: Update | None
     error: HoldfastError | None = None
-    placed: Callable[[HoldfastError], HoldfastError] = lambda error: error  # with its source
+    placed: Callable[[HoldfastError], HoldfastError] = lambda error: error  # adds its source to an error
 
     @property
     def is_plain(self) -> bool:
-        """Whether it changes facts and no rules."""
+        """Whether it changes only facts."""
         return self.update is not None and not self.update.add_rules and not self.update.remove_rules
 
 
@@ -61,7 +61,7 @@ class UpdateQueue:
         self.put_item(lambda number: Incoming(number, update))
 
     def put_item(self, made: Callable[[int], Incoming]) -> None:
-        """Like `put`, for an item that is made from its number in the stream."""
+        """Like `put`, for an item created from its number in the stream."""
         begun = time.monotonic()
         with self._when(lambda: self._closed or len(self._waiting) < self.capacity):
             self.held_up += time.monotonic() - begun
@@ -96,9 +96,9 @@ class UpdateQueue:
 
     @contextmanager
     def _when(self, ready: Callable[[], bool]) -> Iterator[None]:
-        """Inside, the queue is locked and something is the case.
+        """Wait until the condition holds, and lock the queue inside the block.
 
-        A signal handler that raises inside a `Condition` leaves its lock in disorder: signals are heeded outside.
+        A signal handler that raises inside a `Condition` would corrupt its lock, so signals are handled outside.
         """
         with deferred():
             while True:

@@ -1,4 +1,4 @@
-"""Where updates come from: whatever can be iterated, in a thread of its own, and files that appear in a folder."""
+"""Sources of updates: any iterable, read in another thread, and files that appear in a folder."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from holdfast.updates import Update, the_update
 END = "END"
 """A file of this name in a watched folder ends the stream."""
 
-_PAUSE = 0.05  # seconds between two looks at a folder
+_PAUSE = 0.05  # seconds between two checks of a folder
 
 
 def feed(queue: UpdateQueue, updates: Iterable[Update | UpdateLine]) -> threading.Thread:
@@ -37,13 +37,13 @@ def feed(queue: UpdateQueue, updates: Iterable[Update | UpdateLine]) -> threadin
             queue.close()
 
     thread = threading.Thread(target=run, name="holdfast updates", daemon=True)
-    with deferred():  # a signal handler that raises inside `start` would leave its locks in disorder
+    with deferred():  # a signal handler that raises inside `start` would corrupt its locks
         thread.start()
     return thread
 
 
 def _incoming(given: Update | UpdateLine) -> Callable[[int], Incoming]:
-    """Lines are read as JSON here, in the thread that feeds."""
+    """Parse lines of JSON here, in the feeding thread."""
     if not isinstance(given, UpdateLine):
         return lambda number: Incoming(number, the_update(given))
     try:
@@ -56,12 +56,13 @@ def _incoming(given: Update | UpdateLine) -> Callable[[int], Incoming]:
 def watched_folder(
     folder: Path, stop: threading.Event | None = None, longest: int | None = None
 ) -> Iterator[UpdateLine]:
-    """The updates in the files of a folder, JSON lines, plain or .gz, and in files that appear later, until one named
-    END appears or `stop` is set.
+    """The updates in the files of a folder (JSON lines, plain or .gz) and in files that appear later.
 
-    Files that arrive together are read by name, numbers in names by their value: 9.jsonl before 10.jsonl.  A producer
-    renames a file when it is complete; names that begin with a dot or an underscore, or end in .tmp, are skipped.  A
-    file that cannot be read to its end counts as one refused update.
+    The stream ends when a file named END appears or `stop` is set.
+
+    Files that arrive together are read in order of their names, with numbers in names compared by value: 9.jsonl before
+    10.jsonl.  A producer renames a file when it is complete; names that begin with a dot or an underscore, or end in
+    .tmp, are skipped.  A file that cannot be read to its end counts as one refused update.
     """
     seen, number = set[str](), 0
     while stop is None or not stop.is_set():
@@ -101,5 +102,5 @@ def _lines(path: Path, longest: int | None) -> Iterator[UpdateLine]:
 
 
 def _natural(name: str) -> list[tuple[int, str]]:
-    """Digits by their value, the rest as text."""
+    """A sort key that compares digits by value and the rest as text."""
     return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", name) if part]

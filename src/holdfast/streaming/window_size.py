@@ -1,31 +1,33 @@
-"""How many updates to compute in one pass: all that wait, or one by one where that was quicker."""
+"""How many updates to compute in one pass: all that wait, or one by one if that was faster."""
 
 from __future__ import annotations
 
 import sys
 
-_FORGETS = 0.7  # how much of the past remains in an average
-_SAMPLE = 2  # updates one by one at first, to compare with
-_WORTH = 0.02  # seconds that updates which wait must take one by one before the first window is made: it makes plans,
-# which takes longer than a few quick updates
-_LOADING = 0.015  # more, if its code is not loaded yet
-_PLANNING = 0.0003  # and more for each rule that plans are made for: of many rules, updates concern few
+_FORGETS = 0.7  # weight of the past in an average
+_SAMPLE = 2  # updates applied alone at first, for comparison
+_WORTH = 0.02  # seconds that waiting updates must take alone to justify the first window, whose plans take longer than
+# a few quick updates
+_LOADING = 0.015  # seconds more if its code is not loaded yet
+_PLANNING = 0.0003  # seconds more per rule to plan, up to `_PLANNED` rules: updates concern few of many rules
 _PLANNED = 100
 _CODE = "holdfast.maintenance.window_transaction"
-_PAST = 0.25  # a second that the stream has taken counts as so much: a long one is worth it, however few wait at a time
-_FEWEST = 4  # updates in a window: with fewer there is little to gain, and on recursive rules something to lose
-_LATE = 1.0  # of the time that the updates would take alone, and a window is given up
-_LEAST = 0.1  # seconds that a window has in any case: the first one makes plans
-_PATIENCE = 4  # after a window that did not pay, as many updates run one by one; after the next one, 4 times as many
-_BUSY = 300_000  # instances: an update with more spends its time joining, which is faster alone
-_FADES = 0.97  # how much of what once was deleted remains from one update to the next
+_PAST = 0.25  # weight of past updates beside waiting ones: a long stream justifies a window even if few wait at a time
+_FEWEST = 4  # updates in a window: with fewer there is little to gain, and with recursive rules something to lose
+_LATE = 1.0  # share of the updates' time alone after which a window is abandoned
+_LEAST = 0.1  # seconds that every window gets, because the first one plans
+_PATIENCE = 4  # a failed window makes as many updates run alone; each further one, this many times as many
+_BUSY = 300_000  # instances: a larger update spends its time joining, which is faster alone
+_FADES = 0.97  # weight of past deletions after each update
 _WINDOWS = 16  # windows after which an update runs alone for comparison
 
 
 class WindowSize:
-    """Compares the seconds of an update alone with those of one in a window, of processor time, so that it does not
-    matter what else the machine does.  They fall with the window's size, so windows of about the same size
-    are averaged together, and none is made smaller than it could be."""
+    """Compares the processor time of an update alone with that of one in a window.
+
+    Processor time does not depend on the machine's load.  It falls with the window's size, so windows of similar size
+    are averaged together, and none is made smaller than it could be.
+    """
 
     def __init__(self, most: int, *, rules: int = 0, always: bool = False) -> None:
         self._most = most
@@ -35,11 +37,11 @@ class WindowSize:
         self._together: dict[int, float] = {}  # by the binary logarithm of the size
         self._makes_plans = True
         self._rest, self._patience, self._singles, self._windows = _SAMPLE, 1, 0, 0
-        self._instances = 0.0  # of an update alone, the last ones most
-        self._deletion = 0.0  # the most that one met while deleting: a window deletes as DRed does, whatever others do
+        self._instances = 0.0  # of an update alone, recent ones weighing most
+        self._deletion = 0.0  # the largest recent work in deletion: windows delete as in DRed
 
     def next(self, there: int) -> int:
-        """How many of the updates that are there to use now."""
+        """The number of available updates to use now."""
         size = min(there, self._most)
         if self._always or size < _FEWEST:
             return size if self._always else 1
@@ -50,21 +52,21 @@ class WindowSize:
         return size if not self._makes_plans or (there + _PAST * self._singles) * self._alone > worth else 1
 
     def budget(self, updates: int) -> float | None:
-        """The seconds after which a window of this number of updates is abandoned."""
+        """The seconds after which a window of this many updates is abandoned."""
         return None if self._always or self._alone is None else max(_LEAST, _LATE * updates * self._alone)
 
     def took_alone(self, seconds: float, instances: int = 0, deletion: int = 0) -> None:
-        """An update was applied alone; the first of a stream is often slow, so a faster one counts at once."""
+        """Record an update applied alone; the first of a stream is often slow, so a faster one counts at once."""
         self._singles += 1
         self._instances = instances if self._alone is None else _averaged(self._instances, instances)
         self._deletion = max(_FADES * self._deletion, deletion)
         self._alone = min(seconds, _averaged(self._alone, seconds))
 
     def took_together(self, updates: int, seconds: float) -> None:
-        """Updates were applied in one pass, and took so much each."""
+        """Record updates applied in one pass, with their seconds each."""
         self._windows += 1
         if self._makes_plans:
-            self._makes_plans = False  # it says nothing of the next, and was in time
+            self._makes_plans = False  # the first window includes planning, so its time says little
             return
         kind = updates.bit_length()
         self._together[kind] = _averaged(self._together.get(kind), seconds)
@@ -74,7 +76,7 @@ class WindowSize:
             self._rest = 1
 
     def gave_up(self, updates: int) -> None:
-        """A window of this number of updates did not pay; back off, so that a long stream loses little."""
+        """Back off after a window that did not pay, so that a long stream loses little."""
         self._rest, self._patience, self._together = self._patience * updates, _PATIENCE * self._patience, {}
 
 

@@ -217,6 +217,13 @@ class MemoryRanking:
         able = self._backend.able(plans, sources)
         return self._founded_heads.of(able, sources) if able else (self._backend.no_heads, self._backend.no_heads)
 
+    def founded_up_to(self, plans: Iterable[Plan], sources: Mapping[Read, Facts], rank: int) -> MemoryBag:
+        """The heads of founded instances, of heads that have at most this rank."""
+        _, founded = self.apply_ranked(plans, sources)
+        old = {name: self._rank.of(name)[ids] <= rank for name, ids in founded.rows.items()}
+        weights = {name: numbers[old[name]] for name, numbers in founded.weights.items()}
+        return MemoryBag(founded.tables, {name: ids[old[name]] for name, ids in founded.rows.items()}, weights)
+
     def highest(self, predicate: str, facts: Rows) -> RowNumbers:
         """The ranks of some facts."""
         ranks: RowNumbers = self._rank.of(predicate)[self._backend.tables[predicate].find(facts)]

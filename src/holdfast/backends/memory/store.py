@@ -18,6 +18,7 @@ from holdfast.backends.abilities import (
     HeldRelation,
     Housekeeping,
     ImplicitRelation,
+    LateRanking,
     Linking,
     PinnedFacts,
     PreparedFacts,
@@ -116,7 +117,7 @@ class MemoryBackend(
 
     def ability(self, kind: type[A]) -> A | None:
         """An ability of its own, or its ranks, which are made when they are first asked for."""
-        return cast("A", self.ranking) if kind is Ranking else Able.ability(self, kind)
+        return cast("A", self.ranking) if kind in (Ranking, LateRanking) else Able.ability(self, kind)
 
     @property
     def ranking(self) -> MemoryRanking:
