@@ -1,4 +1,4 @@
-"""What the kernels over graphs take."""
+"""The types of the arguments of the kernels over graphs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Components, the edges between them, and what each reaches as bits."""
+"""Components, the edges between them, and the nodes that each reaches, as bits."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ GAINS_BY_NEWER_CPUS = True  # bits are counted in half the time; see docs/decisi
 
 @njit(int64(Numbers, Numbers, Numbers), nogil=True, cache=True)
 def components(first, targets, component):
-    """Strongly connected components (Tarjan 1972, without recursion); gives their number."""
+    """Strongly connected components (Tarjan 1972, without recursion); returns their number."""
     nodes = len(first) - 1
     order = np.full(nodes, -1, np.int64)
     low = np.empty(nodes, np.int64)
@@ -63,9 +63,9 @@ def components(first, targets, component):
 
 @njit(int64(Numbers, Numbers, Numbers, Numbers, Numbers, Flags, Numbers, Numbers), nogil=True, cache=True)
 def condense(first, targets, component, member_first, members, cyclic, between_first, between):
-    """The edges between components as rows, each once and in no order; flags those with an edge inside.
+    """The edges between components as rows, without duplicates and unordered; flags components with an edge inside.
 
-    Gives the number of edges.
+    Returns the number of edges.
     """
     seen = np.full(len(cyclic), -1, np.int64)
     count = int64(0)
@@ -87,9 +87,9 @@ def condense(first, targets, component, member_first, members, cyclic, between_f
 
 @njit(void(Edges, Numbers, Numbers, Flags, Numbers, Bits), nogil=True, cache=True)
 def fill_bits(edges, member_first, members, cyclic, some, bits):
-    """For some components, given from the first to the last, a bit for each node that their nodes reach.
+    """For some components, in ascending order, set a bit for each node that their nodes reach.
 
-    The rows of other components that they reach are right.
+    The rows of the other components that they reach must be filled already.
     """
     words = bits.shape[1]
     out = np.empty(len(cyclic), np.int64)

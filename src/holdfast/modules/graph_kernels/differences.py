@@ -1,4 +1,4 @@
-"""What sources reach: how much, and what they gain and lose when edges change."""
+"""What sources reach: how much, and the gains and losses when edges change."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _write(sources, begin, end, found, count, stride, no_loops, out, n):
 
 @njit
 def _set_bits(row, mask):
-    """How many bits of a row are set that a mask has, too."""
+    """The number of bits of a row that are set and that a mask has, too."""
     count = int64(0)
     for w in range(len(row)):
         word = row[w] & mask
@@ -73,9 +73,9 @@ def _set_bits(row, mask):
 
 @njit(int64(int64, Condensed, int64, Numbers, Numbers), nogil=True, cache=True)
 def count_targets(begin, graph, stride, some, counts):
-    """For each of some components, from a place on, how many nodes that are targets its nodes reach.
+    """For each of some components, from a place on, the number of target nodes that its nodes reach.
 
-    Gives the place to go on from: a pause comes after much walking.
+    Returns the place to go on from: it pauses after much walking.
     """
     _, _, members, cyclic, bits = graph
     found = np.empty(len(members), np.int64)
@@ -99,7 +99,7 @@ def count_targets(begin, graph, stride, some, counts):
 
 @njit
 def _bits_apart(o, c, old_bits, new_bits, words, was, now):
-    """List the nodes of which only one of two components has the bit: the old one, the new one; gives how many."""
+    """List the nodes whose bit only the old component has, and those of the new one alone; returns how many."""
     gone, come = words
     for w in range(len(gone)):
         before = old_bits[o, w] if o >= 0 and w < old_bits.shape[1] else np.uint64(0)
@@ -111,7 +111,7 @@ def _bits_apart(o, c, old_bits, new_bits, words, was, now):
 
 @njit
 def _walks_apart(stamp, was, n_was, now, n_now, mark):
-    """Drop the nodes that two lists have in common; gives how many each has left.  A node has the stamp once."""
+    """Drop the nodes that two lists have in common; returns how many each has left.  A node has the stamp once."""
     for k in range(n_was):
         mark[was[k]] = 2 * stamp
     kept_now, kept_was = int64(0), int64(0)
@@ -134,11 +134,11 @@ def _walks_apart(stamp, was, n_was, now, n_now, mark):
     cache=True,
 )
 def differences(begin, groups, old_graph, new_graph, stride, no_loops, budget, lost, gained):
-    """What the sources of each group reached and no longer do, and what they reach and did not, as pairs.
+    """The nodes that the sources of each group reached and no longer do, and those that they newly reach, as pairs.
 
-    A graph has bits for each component, or none, and is walked.  Stops before a group whose pairs do not fit; gives
-    that group, the pairs written to `lost` and `gained`, and the capacity that it needs.  Gives up, with -1 for the
-    group, when it has walked more edges than the budget; if that is negative, it only makes a pause.
+    A graph has bits for each component, or none, and is walked.  Stops before a group whose pairs do not fit; returns
+    that group, the numbers of pairs written to `lost` and `gained`, and the capacity that the group needs.  Gives up,
+    with -1 for the group, when it has walked more edges than the budget; if that is negative, it only pauses.
     """
     old, new, source_first, sources = groups
     (old_first, _, _, _), _, old_members, _, old_bits = old_graph

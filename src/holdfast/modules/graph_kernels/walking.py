@@ -25,7 +25,7 @@ def _from(keys, node):
 
 @njit
 def successors(node, edges, out):
-    """List the successors of a node; gives how many."""
+    """List the successors of a node; returns how many."""
     first, targets, came, went = edges
     n = int64(0)
     place = _from(went, node) if len(went) else int64(0)
@@ -52,7 +52,7 @@ def successors(node, edges, out):
 
 @njit(void(Edges, Numbers, Flags), nogil=True, cache=True)
 def reach(edges, starts, seen):
-    """Flag all nodes that can be reached from some, these included."""
+    """Flag all nodes that can be reached from the start nodes, which are included."""
     nodes = len(edges[0]) - 1
     waiting = np.empty(nodes, np.int64)
     out = np.empty(nodes, np.int64)
@@ -73,9 +73,9 @@ def reach(edges, starts, seen):
 
 @njit(void(Edges, Numbers, Numbers, int64, Flags), nogil=True, cache=True)
 def detours(edges, starts, ends, budget, found):
-    """Of each pair of nodes, whether the second can be reached from the first, by at least one edge.
+    """For each pair of nodes, whether the second can be reached from the first by at least one edge.
 
-    After so many steps the others are left at not; with a negative budget there is no end of it.
+    When the budget of steps is used up, the other pairs stay at no; a negative budget is unlimited.
     """
     nodes = len(edges[0]) - 1
     stamp = np.full(nodes, -1, np.int64)
@@ -110,9 +110,9 @@ def detours(edges, starts, ends, budget, found):
 
 @njit
 def walk(c, graph, stamps, stamp, scratch, found):
-    """List the nodes that a component's nodes reach; gives how many.
+    """List the nodes that a component's nodes reach; returns how many.
 
-    `scratch` has two arrays with a place for each node, and the number of steps, to which those of this walk are added.
+    `scratch` has two arrays with a place for each node, and a number of steps, to which those of this walk are added.
     A component that was reached has the stamp.
     """
     edges, member_first, members, cyclic, _ = graph

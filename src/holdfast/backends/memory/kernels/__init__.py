@@ -1,9 +1,9 @@
 """The hot loops: hashing, interning, probing, joining, counting.
 
 All of them work on plain arrays with explicit signatures, so that each is compiled once for every program.  A
-relation's rows are one C-contiguous `int64[:, :]`: the values of a fact stand side by side, which costs one cache miss
-to compare instead of one for each column.  Helpers come from this folder only: where Numba's cache is used, it holds
-for all files of the folder together (docs/decisions/0034).
+relation's rows are one C-contiguous `int64[:, :]`: the values of a fact are adjacent, so comparing them costs one cache
+miss instead of one for each column.  Helpers come from this folder only: where Numba's cache is used, it is valid for
+all files of the folder together (docs/decisions/0034).
 """
 
 from holdfast.backends.memory.kernels.arguments import FROM_BINDING, FROM_CONSTANT, FROM_FACT, FROM_PLACE

@@ -1,4 +1,4 @@
-"""What all kernels that read bindings have in common: gathering keys, testing facts, writing rows."""
+"""The common part of all kernels that read bindings: gathering keys, testing facts, writing rows."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from holdfast.compilation import njit
 
 @njit
 def gather(bindings, begin, block, constants, origins, wanted):
-    """The key values of a block of bindings, side by side."""
+    """The key values of a block of bindings, one row each."""
     for column in range(len(origins)):
         origin = origins[column]
         if origin >= FROM_CONSTANT:
@@ -21,7 +21,7 @@ def gather(bindings, begin, block, constants, origins, wanted):
 
 @njit
 def sees(row, status, visible, low, high):
-    """Whether a view shows a row: by its status, or, where `visible` is empty, because it lies in a range."""
+    """Whether a view shows a row: by its status or, where `visible` is empty, by its place in a range."""
     if len(visible):
         return visible[status[row]] != 0
     return low <= row < high
@@ -44,7 +44,7 @@ def emit(bindings, i, facts, fact, columns, constants, outputs, out, n):
 
 @njit
 def emit_run(bindings, i, values, place, count, constants, outputs, out, n):
-    """Rows for the facts of an index at place, place - 1 …: as `emit`, a column at a time."""
+    """Write rows for the facts of an index at place, place - 1 …: like `emit`, one column at a time."""
     for column in range(len(outputs)):
         origin = outputs[column]
         if origin >= FROM_FACT and origin < FROM_PLACE:

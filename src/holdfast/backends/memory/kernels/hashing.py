@@ -1,7 +1,7 @@
-"""Hash tables: what a slot is, how a row is hashed, and how it is looked for.
+"""Hash tables: what a slot is, how a row is hashed, and how it is found.
 
-Hash tables are open addressing with linear probing over a power of two of `uint64` slots.  A slot is 0 when empty,
-else the upper half holds a tag (the upper half of the hash) and the lower half the row id plus 1.  A fact's first
+Hash tables use open addressing with linear probing over a power of two of `uint64` slots.  A slot is 0 when empty;
+otherwise its upper half holds a tag (the upper half of the hash) and its lower half the row id plus 1.  A fact's first
 slot is the top bits of its tag, so a larger table is filled from a smaller one in one sequential sweep, without the
 rows.
 """
@@ -25,14 +25,14 @@ _SEED = np.uint64(0x9E3779B97F4A7C15)
 
 @njit(inline="always")
 def mix(state, value):
-    """A hash of what came before and one more value."""
+    """Combine a hash with one more value."""
     state = (state ^ np.uint64(value)) * MULTIPLIER
     return state ^ (state >> HALF)
 
 
 @njit(inline="always")
 def dropped_bits(slots):
-    """How many low bits of a hash do not take part in choosing the first of these slots."""
+    """The number of low bits of a hash that do not take part in choosing the first of these slots."""
     drop = 64
     capacity = len(slots)
     while capacity > 1:
@@ -78,7 +78,7 @@ def _enter_slot(entry, slots, mask, drop):
 
 @njit(void(Slots, Slots), nogil=True, cache=True)
 def move_slots(fewer, slots):
-    """Enter everything of a smaller hash table into an empty larger one."""
+    """Enter all entries of a smaller hash table into an empty larger one."""
     mask = np.uint64(len(slots) - 1)
     drop = dropped_bits(slots)
     for entry in fewer:
@@ -88,10 +88,10 @@ def move_slots(fewer, slots):
 
 @njit(void(Slots, int64, Slots), nogil=True, cache=True)
 def spread_slots(slots, fewer, aside):
-    """Make a hash table that takes so many of these slots, the others being empty, take all of them.
+    """Spread a hash table that occupies the first slots over all of them; the others are empty.
 
-    From the last entry to the first, since none goes further to the front.  One whose way would lead over slots that
-    are still to come waits `aside` until the end: a few at the front, and those that go round at the end.
+    Entries move from the last to the first, since none moves towards the front.  An entry that would have to pass slots
+    that are still to be moved waits `aside` until the end: a few at the front, and those that wrap around.
     """
     mask = np.uint64(len(slots) - 1)
     drop = dropped_bits(slots)
@@ -115,9 +115,10 @@ def spread_slots(slots, fewer, aside):
 
 @njit
 def find_tags(hashes, block, slots, starts, facts):
-    """For a block of hashes, the first slot that is empty or has the tag; reads the facts there, so that they are near.
+    """For a block of hashes, the first slot that is empty or has the tag; reads the facts there to bring them into the
+    cache.
 
-    Each loop only does what it must, so that many of its cache misses are under way at once.
+    Each loop does only what it must, so that many of its cache misses are outstanding at once.
     """
     mask = np.uint64(len(slots) - 1)
     drop = dropped_bits(slots)
@@ -143,7 +144,7 @@ def find_tags(hashes, block, slots, starts, facts):
 
 @njit
 def look_up_block(wanted, block, rows, slots, found):
-    """For a block of rows, those of a table that begin with their values; -1 if no row does."""
+    """For a block of rows, the rows of a table that begin with their values; -1 for rows without one."""
     mask = np.uint64(len(slots) - 1)
     hashes = np.empty(BLOCK, np.uint64)
     starts = np.empty(BLOCK + 1, np.uint64)

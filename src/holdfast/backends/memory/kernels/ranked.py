@@ -1,4 +1,4 @@
-"""A join whose heads are counted, and those of founded instances too: ranks are compared while it joins."""
+"""A join that counts its heads, and those of founded instances: it compares ranks as it joins."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ from holdfast.backends.memory.kernels.tallies import MANY
 from holdfast.compilation import int32, int64, njit, types
 
 Ranks = types.Tuple((Ids, Ids, Ids, Codes))
-"""The highest rank in each binding; the ranks of the joined facts, empty if these have none; the ranks of heads; spans
-of ranks that count as their last, side by side."""
+"""The highest rank in each binding; the ranks of the joined facts, empty if they have none; the ranks of heads; the
+spans of ranks that count as their last, as pairs."""
 
 Known = types.Tuple((Slots, Ids, Ids, Ids, Ids))
-"""Heads whose row ids are known: by value where they stand, and for each its row id, rank, and how many instances and
-founded instances it has."""
+"""Heads whose row ids are known: their places by value, and for each its row id, its rank, and the numbers of its
+instances and founded instances."""
 
 
 @njit
 def _open_group(bindings, i, constants, outputs, heads, ranks, known, here, n, row):
-    """Enter the heads of a group that an index has; gives how many are known now, -1 if there is no capacity."""
+    """Enter the heads of a group that an index has; returns how many are known now, -1 if they do not fit."""
     places, head_ids, head_rank, weights, founded = known
     key, slots, entries, ids, values = heads
     _, _, rank_of, _ = ranks
@@ -63,7 +63,7 @@ def _open_group(bindings, i, constants, outputs, heads, ranks, known, here, n, r
 
 @njit
 def _close_group(begin, n, known):
-    """Drop the heads that no instance has; gives how many are left."""
+    """Drop the heads without an instance; returns how many are left."""
     _, head_ids, _, weights, founded = known
     kept = begin
     for k in range(begin, n):
@@ -77,7 +77,7 @@ def _close_group(begin, n, known):
 
 @njit
 def _read_run(ids, place, length, status, visible, rank_of_fact, shown, joined):
-    """Which facts at place, place - 1 … of an index are seen, and their ranks; the reads do not wait for each other."""
+    """Whether the facts at place, place - 1 … of an index are seen, and their ranks; the reads are independent."""
     if len(visible):
         for k in range(length):
             shown[k] = visible[status[ids[place - k]]]
@@ -91,7 +91,7 @@ def _read_run(ids, place, length, status, visible, rank_of_fact, shown, joined):
 
 @njit(inline="always")
 def _late(rank, spans):
-    """A rank that a rule saw together with later ones counts as the last of them."""
+    """The rank to compare: one that a rule saw together with later ones counts as the last of them."""
     for k in range(0, len(spans), 2):
         if spans[k] <= rank <= spans[k + 1]:
             rank = int32(spans[k + 1])
@@ -100,7 +100,7 @@ def _late(rank, spans):
 
 @njit(inline="always")
 def _count(value, rank, here, known):
-    """Count an instance, if its head is known, and if it is founded."""
+    """Count an instance, if its head is known and if it is founded."""
     places, _, head_rank, weights, founded = known
     if not 0 <= value < len(places) - 1:
         return False
@@ -109,13 +109,13 @@ def _count(value, rank, here, known):
         return False
     k = int64(entry & LOW)
     weights[k] += 1
-    founded[k] += int32(rank < head_rank[k])  # no branch: nothing foretells it
+    founded[k] += int32(rank < head_rank[k])  # branch-free: the branch would be unpredictable
     return True
 
 
 @njit
 def _write(bindings, i, value, rank, constants, outputs, out, highs, m):
-    """Write an instance whose head is not known."""
+    """Write an instance whose head is unknown."""
     for column in range(len(outputs)):
         origin = outputs[column]
         if origin >= FROM_CONSTANT:
@@ -152,12 +152,12 @@ def tally_ranked(
     out,
     highs,
 ):
-    """As `tally`, and each head gets the number of its founded instances: those with lower ranks than its own.
+    """Like `tally`, and each head gets the number of its founded instances: those with ranks below its own.
 
     One output column comes from the joined fact.  Heads that the index `heads` has are counted; the instances of others
-    go to `out`, each with the highest rank of its body in `highs`.  Stops when one of both is full, or after very many
-    instances.  Gives the numbers of known heads and of other instances, where to go on, and 1 if there is no capacity
-    for the known heads of a single group.
+    go to `out`, each with the highest rank of its body in `highs`.  Stops when either is full, or after very many
+    instances.  Returns the numbers of known heads and of other instances, where to go on, and 1 if the known heads of a
+    single group do not fit.
     """
     rows, status, visible, low, high = view
     slots, direct, entries, ids, values, following, settled = index

@@ -1,4 +1,4 @@
-"""Joins whose heads are counted: what neighbouring bindings give alike is written once, with a weight."""
+"""Joins that count their heads: equal output of neighbouring bindings is written once, with a weight."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from holdfast.backends.memory.kernels.joins import resumed
 from holdfast.compilation import int32, int64, njit, types
 
 MANY = 1 << 22
-FEW_OTHERS = 4  # known heads of a group for each that was counted
+FEW_OTHERS = 4  # known heads of a group for each counted one
 
 
 @njit
 def _count_in_place(facts, start, step, length, source, here, counts, column, out, n):
     """Count the values of one column in some facts, each in its own place, until one has none or `out` is full.
 
-    A place has the group's number and the count; new values go into a column of `out`.  Gives how many facts were
+    A place has the group's number and the count; new values go into a column of `out`.  Returns how many facts were
     counted and how many rows there are now.
     """
     capacity = out.shape[0]
@@ -53,7 +53,7 @@ def _count_in_place(facts, start, step, length, source, here, counts, column, ou
 
 @njit
 def _count_by_hash(facts, fact, here, varying, outputs, seen, weights, out, n):
-    """Count a fact by the values that it gives the head; gives how many rows there are now, -1 if `out` is full."""
+    """Count a fact by the values that it gives the head; returns how many rows there are now, -1 if `out` is full."""
     mask = int64(len(seen) - 2)
     column = varying[0]
     value = facts[fact, outputs[column] & COLUMN]
@@ -81,7 +81,7 @@ def _count_by_hash(facts, fact, here, varying, outputs, seen, weights, out, n):
 
 @njit
 def _copy_tail(row, view, others, following, settled, tail, tail_rows):
-    """Copy the seen rows of a tail from a row on, so that they can be read like a run; gives how many, and the next."""
+    """Copy the seen rows of a tail from a row on, to be read like a run; returns how many, and the next."""
     rows, status, visible, low, high = view
     length = int64(0)
     while row >= low and length < BLOCK:
@@ -98,8 +98,8 @@ def _copy_tail(row, view, others, following, settled, tail, tail_rows):
 def _complete(bindings, i, constants, outputs, here, begin, end, tally, heads, out):
     """Write what all rows of a group have in common, and the weights of those that were counted in place.
 
-    Those that an index of the heads shows to be known go to `known` instead, if it has few others of the group: that is
-    read in order, where each head by itself would be a cache miss or two.  Gives how many rows there are now.
+    Heads that an index of the heads shows to be known go to `known` instead, if it has few others of the group: it is
+    read in order, where looking up each head would cost a cache miss or two.  Returns how many rows there are now.
     """
     _, varying, _, counts, weights, _, _ = tally
     column = varying[0]
@@ -120,7 +120,7 @@ def _complete(bindings, i, constants, outputs, here, begin, end, tally, heads, o
 
 @njit
 def _move_known(here, begin, end, tally, heads, out):
-    """Give `known` the row ids of a group's heads that an index has, and empty their counts; whether there are any."""
+    """Move the known heads of a group, by row id, to `known` and clear their counts; returns whether there are any."""
     _, _, _, counts, _, known, known_weights = tally
     key, slots, entries, ids, values = heads
     if not len(entries):
@@ -145,7 +145,7 @@ def _move_known(here, begin, end, tally, heads, out):
 
 @njit
 def _drop_known(begin, end, column, counts, weights, out):
-    """Close the gaps that known heads leave; gives how many rows there are now."""
+    """Close the gaps that known heads leave; returns how many rows there are now."""
     kept = begin
     for k in range(begin, end):
         value = out[k, column]
@@ -164,15 +164,16 @@ def _drop_known(begin, end, column, counts, weights, out):
     cache=True,
 )
 def tally(bindings, count, i, cursor, constants, view, index, pattern, outputs, counting, heads, out):
-    """As `expand`, but what neighbouring bindings give alike is written once, with how often in `weights`.
+    """Like `expand`, but equal output of neighbouring bindings is written once, with its number of occurrences in
+    `weights`.
 
     Bindings that agree in the columns `group`, all that the outputs take from them, are tallied together.  `varying`
-    are the output columns that come from the joined fact, at least one.  `seen` is a hash table that needs no emptying:
-    an entry holds for the group whose number is in its upper half, and its last place counts the groups.  If there is
-    only one such column, values below the length of `counts` are counted there, in their own place; and if there is an
-    index of the heads by all other columns, those it shows to be known are not written: `known` gets their row ids and
-    in its last place their number, `known_weights` how often each was counted.  Stops also after very many instances,
-    so that limits and Ctrl-C are seen.
+    are the output columns that come from the joined fact, at least one.  `seen` is a hash table that needs no clearing:
+    an entry is valid for the group whose number is in its upper half, and the last place counts the groups.  If there
+    is only one varying column, values below the length of `counts` are counted there, in place; and if there is an
+    index of the heads by all other columns, heads that it shows to be known are not written: `known` gets their row ids
+    and in its last place their number, `known_weights` how often each was counted.  Stops also after very many
+    instances, so that limits and Ctrl-C are noticed.
     """
     _, status, visible, low, high = view
     slots, direct, entries, ids, values, following, settled = index
