@@ -23,7 +23,7 @@ install = $(BIN)/python -m pip install -qq --disable-pip-version-check --editabl
 # What runs with Numba's kernels too: all that has kernels of its own.
 ON_NUMBA := backends/memory modules papers startup/test_agreement.py
 # What tries some of its random cases, and all of them in `make test-slow`.
-RANDOM := backends engine equivalence explanations judges limits maintenance plans program store versions
+RANDOM := backends engine equivalence explanations judges limits maintenance plans program store suites versions
 # What runs on the model and on shards too: the algorithms, and nothing that opens no program.
 ON_THE_MODEL := papers engine updates maintenance streaming equivalence modules/test_closures.py
 

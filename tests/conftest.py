@@ -9,6 +9,7 @@ import os
 import sys
 from collections import defaultdict
 from functools import partial
+from zlib import crc32
 
 import hypothesis
 import pytest
@@ -30,6 +31,7 @@ SHARDS = 3  # more than there are cores, and no power of two
 MARKERS = (
     "only_in_memory(reason, also=()): what it asks can be asked of the memory backend only, and of these engines",
     "only_with_numba(reason): it lets Numba compile all kernels, which `--kernels numba` has done already",
+    "many_cases: of its many parameters, `--cases few` tries a third",
     "sampled(one_in): of its many cases of one form, one in so many is enough on Spark",
 )
 # Of random programs and updates; `make fuzz` tries many more.
@@ -65,8 +67,18 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if random is not None:
             fewer = hypothesis.settings(random, max_examples=min(random.max_examples, most))
             item.obj._hypothesis_internal_use_settings = fewer  # type: ignore[attr-defined]
+    if config.getoption("cases") == "few":
+        _leave_out_many(config, items)
     for item in _left_out(items) if engine == "spark" else ():
         item.add_marker(pytest.mark.skip(reason="some cases of many are enough there"))
+
+
+def _leave_out_many(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Two thirds of the parameters of tests with many, always the same."""
+    many = {item for item in items if hasattr(item, "callspec") and item.get_closest_marker("many_cases")}
+    left_out = [item for item in items if item in many and crc32(item.nodeid.encode()) % 3]
+    items[:] = [item for item in items if item not in many or not crc32(item.nodeid.encode()) % 3]
+    config.hook.pytest_deselected(items=left_out)
 
 
 def _left_out(items: list[pytest.Item]) -> list[pytest.Item]:

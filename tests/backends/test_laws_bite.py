@@ -17,6 +17,7 @@ from .definition import rules, some_sets
 from .plain_kernels import MUTANTS as KERNEL_MUTANTS
 from .plain_kernels import KernelMutant, plain
 
+pytestmark = pytest.mark.many_cases
 # Always the same examples, and no time for the smallest: the first that fails is enough.
 quick = partial(
     settings,

@@ -22,7 +22,10 @@ from .test_lookups import lookups_agree
 from .test_marking import POLICIES, with_marks
 from .test_window import in_windows
 
-pytestmark = pytest.mark.only_in_memory("that tests bite is shown once, by a hundred scripts for each mutant")
+pytestmark = [
+    pytest.mark.only_in_memory("that tests bite is shown once, by a hundred scripts for each mutant"),
+    pytest.mark.many_cases,
+]
 
 ENOUGH = 100  # scripts
 ALWAYS_STALE = -(10**9)  # values without edges that a closure has to spare

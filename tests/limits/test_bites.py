@@ -16,7 +16,7 @@ from .running import failure
 from .scripts import paths_script, random_script, supporting_script
 from .sums import sums_script
 
-pytestmark = pytest.mark.only_in_memory("that tests bite is shown once")
+pytestmark = [pytest.mark.only_in_memory("that tests bite is shown once"), pytest.mark.many_cases]
 
 ENOUGH = 250
 PATHS, SUPPORTING, SUMS = "paths", "supporting", "sums"

@@ -30,7 +30,7 @@ from ..equivalence.scripts import closure_writer, random_script
 from .test_budget import BOUND, RING, RULES, is_spent_after
 from .test_dred_ranked import POINTS_TO, points_to
 
-pytestmark = pytest.mark.only_in_memory("only there hyper-nodes have tables, and ranks")
+pytestmark = [pytest.mark.only_in_memory("only there hyper-nodes have tables, and ranks"), pytest.mark.many_cases]
 
 ENOUGH = 60  # scripts
 ALGORITHMS = ("dred", "dred-counting", "dred-ranked", "backward-forward", "backward-forward-counting")

@@ -17,7 +17,7 @@ from ..equivalence.glimpses import MOMENTS, Glimpses
 from .shared_data import DATA, document, needs_shared_data, updates
 from .streams import Replay
 
-pytestmark = [needs_shared_data, pytest.mark.sampled(12)]
+pytestmark = [needs_shared_data, pytest.mark.sampled(12), pytest.mark.many_cases]
 MARKING = document("marking/expected.json")
 KBS = ("claros", "dbpedia", "family", "lubm", "path", "relations", "sequence")
 OVERLAP = {

@@ -25,7 +25,7 @@ from .streams import OTHERS
 from .test_oracle_on_souffle import given_facts
 from .test_souffle import OUTPUT_DELIMITERS, POSITIVE, expected_outputs, facts_of, program_of, rows_of
 
-pytestmark = [needs_shared_data, pytest.mark.sampled(12)]
+pytestmark = [needs_shared_data, pytest.mark.sampled(12), pytest.mark.many_cases]
 Fact = tuple[str, Row]
 LIMITS = Limits(facts=300_000, seconds=20)
 

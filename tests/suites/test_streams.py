@@ -18,7 +18,7 @@ from ..amounts import amount
 from .shared_data import DATA, document, needs_shared_data, updates
 from .streams import OTHERS, Replay
 
-pytestmark = [needs_shared_data, pytest.mark.sampled(40)]
+pytestmark = [needs_shared_data, pytest.mark.sampled(40), pytest.mark.many_cases]
 KBS = ("claros", "dbpedia", "family", "lubm", "path", "relations", "sequence")
 EXPECTED = {kb: document(f"kb/expected_{kb}.json") for kb in KBS}
 MARKING = document("marking/expected.json")

@@ -29,7 +29,7 @@ from .test_copies import agree_while_a_relation_grows
 from .test_hubs import PATHS, SALES, agree_under_updates, agree_when_values_become_frequent
 from .test_sending import agree_with_equal_heads, quotas_hold
 
-pytestmark = pytest.mark.only_in_memory("that tests bite is shown once")
+pytestmark = [pytest.mark.only_in_memory("that tests bite is shown once"), pytest.mark.many_cases]
 
 ENOUGH = 60  # scripts
 CHECKS: tuple[Callable[[], object], ...] = (

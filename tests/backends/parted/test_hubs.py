@@ -20,7 +20,7 @@ from holdfast.backends.parted.shard import Shard
 
 from .test_partition import program
 
-pytestmark = pytest.mark.only_in_memory("opens its own engines")
+pytestmark = [pytest.mark.only_in_memory("opens its own engines"), pytest.mark.many_cases]
 
 SALES = """
 .decl sale(customer: number, item: number)
