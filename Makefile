@@ -5,8 +5,8 @@
 PYTHON ?= python3
 BIN := .venv/bin
 comma := ,
-# Three processes on two cores: the one that has the tests on Spark mostly waits for Java.
-WORKERS ?= 3
+# Four processes on two cores: one waits for Java, and others for disks and processes.
+WORKERS ?= 4
 # What `make bench` measures, and further options for it: make bench SIZE=small BENCH="--runs 5 --save"
 SIZE ?= paper
 BENCH ?=
