@@ -82,3 +82,25 @@ def test_updates_give_way_while_queries_are_answered(clock: Clock) -> None:
     before = clock.naps
     assert set(kb.query("q($x, y)", {"x": 1})) == {(3,)}
     assert clock.naps == before
+
+
+def test_an_update_returns_the_favour(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A look-up that gives way waits for Python's lock when it goes on, so the update gives way to it again."""
+    turns, naps = Turns(), list[int]()
+
+    def update_goes_on(seconds: float) -> None:
+        monkeypatch.setattr(clock, "sleep", Clock.sleep.__get__(clock))
+        turns.give_way()
+        naps.append(clock.naps)
+
+    def others(seconds: float) -> None:
+        turns.end(first)
+        monkeypatch.setattr(clock, "sleep", update_goes_on)
+        with turns.look_up():
+            clock.now += 1.0
+
+    monkeypatch.setattr(clock, "sleep", others)
+    first = turns.look_up()
+    turns.begin(first)
+    turns.give_way()
+    assert naps == [1]

@@ -38,10 +38,12 @@ class Turns:
         self._lookups.add(lookup)
 
     def end(self, lookup: LookUp) -> None:
-        """It is over."""
-        self._lookups.discard(lookup)
-        if self._waiting_since and time.perf_counter() - self._waiting_since > _PATIENCE:
-            time.sleep(_MOMENT)
+        """It is over.  While it gives way it still counts: the update must return the favour at its next step."""
+        try:
+            if self._waiting_since and time.perf_counter() - self._waiting_since > _PATIENCE:
+                time.sleep(_MOMENT)
+        finally:
+            self._lookups.discard(lookup)
 
 
 class LookUp:
