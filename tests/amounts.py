@@ -1,7 +1,7 @@
 """How much a test does that could go on for as long as one likes.
 
 On Spark, where a step takes a second, that is much less.  `pytest --cases all`, which `make test-slow` runs, tries all
-cases of random tests; by default they try a quarter of them.
+cases of random tests; by default they try a third of them.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TypeVar
 T = TypeVar("T")
 ENGINE = "memory"  # `pytest --engine` sets it
 CASES = "few"  # `pytest --cases` sets it
-_PART = 4
+_PART = 3
 
 
 def amount(in_memory: T, on_spark: T) -> T:
