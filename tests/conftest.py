@@ -5,7 +5,9 @@ And for both ways to get the kernels: `pytest --kernels numba` lets Numba compil
 
 from __future__ import annotations
 
+import gc
 import os
+import signal
 import sys
 from collections import defaultdict
 from functools import partial
@@ -23,6 +25,8 @@ from . import amounts
 os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 # Every Python that a test starts imports holdfast: it takes twice as long where nobody may keep the compiled files.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+# A shell starts background jobs with Ctrl-C ignored, and so would be every process that a test interrupts.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 hypothesis.settings.register_profile("any machine", deadline=None)
 hypothesis.settings.load_profile("any machine")
 
@@ -71,6 +75,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         _leave_out_many(config, items)
     for item in _left_out(items) if engine == "spark" else ():
         item.add_marker(pytest.mark.skip(reason="some cases of many are enough there"))
+
+
+def pytest_collection_finish() -> None:
+    """Garbage collections of tests pass over the thousands of tests themselves."""
+    gc.collect()
+    gc.freeze()
 
 
 def _leave_out_many(config: pytest.Config, items: list[pytest.Item]) -> None:

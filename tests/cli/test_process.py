@@ -90,12 +90,15 @@ def test_closed_and_full_streams(redirected: str, code: int, reported: str, reac
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are different there")
 def test_ctrl_c_stops_a_run_and_leaves_nothing_half_written() -> None:
     Path("count.dl").write_text("n(0).\nn(x + 1) :- n(x), x < 1000000000.\n.output n\n", encoding="utf-8")
-    process = subprocess.Popen(
+    with subprocess.Popen(
         [*RUN, "run", "count.dl", "-D", "out", "--stats", "s.json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    )
-    time.sleep(4)
-    process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=60)
+    ) as process:
+        try:
+            time.sleep(4)
+            process.send_signal(signal.SIGINT)
+            _, errors = process.communicate(timeout=60)
+        finally:
+            process.kill()
     assert process.returncode == 130
     assert b"Traceback" not in errors
     assert b"stopped by Ctrl-C" in errors
