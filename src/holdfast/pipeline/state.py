@@ -65,10 +65,26 @@ class PipelineState:
         """Apply one update: the rows at once, then the lines one by one; a refused line is reported and skipped."""
         return apply_to(self.base, rows, lines, refused)
 
+    def rest(self) -> None:
+        """Leave the cores of Spark to other jobs."""
+        if self.is_distributed:
+            from holdfast.backends.spark_parted.crew import release_idle
+
+            release_idle()
+
     def stored_data(self, view: RelationView) -> StoredData:
         """Explicit facts for a snapshot; Spark writes its own, except types that only our Parquet preserves."""
-        driver_only = Type.ANY in view.types or Type.UNSIGNED in view.types
-        return view.to_spark() if self.is_distributed and not driver_only else view.to_arrow()
+        is_here = {Type.ANY, Type.UNSIGNED, Type.RECORD} & set(view.types)
+        return on_spark(view) if self.is_distributed and not is_here else view.to_arrow()
+
+
+def on_spark(view: RelationView) -> DataFrame:
+    """A relation as a DataFrame for a job that follows; the shards leave it their cores."""
+    from holdfast.backends.spark_parted.crew import release_idle
+
+    frame = view.to_spark()
+    release_idle()
+    return frame
 
 
 def apply_to(

@@ -88,7 +88,7 @@ def main() -> None:
     session = spark_session(SparkOptions("local-cluster[2,1,512]", CONF))
     session.conf.set("spark.holdfast.exchange", given.exchange)
     edges = [(number, number + 1) for number in range(30)]
-    there = holdfast.from_text(TEXT, {"edge": edges}, engine="spark-parted[2]", modules=())
+    there = holdfast.from_text(TEXT, {"edge": edges}, engine="spark[2]", modules=())
     here = holdfast.from_text(TEXT, {"edge": edges}, modules=())
     same(there, here)
     tell(f"opened, {len(executors())} executors")

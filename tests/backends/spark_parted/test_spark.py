@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.only_in_memory("has its own engine"), pytest.mark.usefixtures("exchange")]
 both = pytest.mark.parametrize("exchange", [DIRECT, SHUFFLE], indirect=True)
-ENGINE = "spark-parted[2]"
+ENGINE = "spark[2]"
 CLOSURE = """
 .decl edge(x: number, y: number)
 .decl path(x: number, y: number)
@@ -204,12 +204,12 @@ def _shouted(text: str) -> str:
 
 def test_more_shards_than_cores_are_refused() -> None:
     with pytest.raises(errors.UsageError, match="500 shards need 500 cores at once"):
-        holdfast.from_text(CLOSURE, engine="spark-parted[500]")
+        holdfast.from_text(CLOSURE, engine="spark[500]")
 
 
 @pytest.mark.parametrize("exchange", [SHUFFLE], indirect=True)
 def test_shards_that_use_the_shuffle_need_no_cores_of_their_own() -> None:
-    kb = holdfast.from_text(CLOSURE, {"edge": [(1, 2), (2, 3)]}, engine="spark-parted[5]")
+    kb = holdfast.from_text(CLOSURE, {"edge": [(1, 2), (2, 3)]}, engine="spark[5]")
     assert sorted(kb["path"]) == [(1, 2), (1, 3), (2, 3)]
 
 
