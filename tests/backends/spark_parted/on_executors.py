@@ -19,7 +19,7 @@ from typing import Any
 import holdfast
 from holdfast.backends.spark_parted.crew import SparkCrew
 from holdfast.spark_session import SparkOptions, spark_session
-from tests.backends.spark.on_executors import executors, same, tell
+from tests.backends.spark_parted.executors import executors, same, tell
 from tests.equivalence.reference import counters_of
 
 TEXT = """

@@ -161,12 +161,6 @@ def test_frames_of_several_relations_are_read_together(spark: SparkSession) -> N
     assert made <= 5  # one for each kind of columns, and that of the shards before and after them
 
 
-def test_a_missing_value_in_a_dataframe_is_refused(spark: SparkSession) -> None:
-    frame = spark.createDataFrame([(1, None)], "x long, y long")
-    with pytest.raises(errors.DataError, match="a value is missing"):
-        holdfast.from_text(CLOSURE, {"edge": frame}, engine=ENGINE)
-
-
 @both
 def test_values_of_all_types_in_and_out(spark: SparkSession) -> None:
     rows = [("a", 2**63 + 1, 1.5, "x"), ("é", 7, -0.0, "")]
@@ -239,10 +233,3 @@ def test_the_session_decides_how_rows_move(spark: SparkSession, chosen: str, set
     else:
         with pytest.raises(errors.UsageError, match=expected):
             _exchange(spark, conf)
-
-
-def test_windows_are_refused() -> None:
-    kb = holdfast.from_text(CLOSURE, {"edge": [(1, 2)]}, engine=ENGINE)
-    with pytest.raises(errors.UsageError) as refused:
-        kb.apply_all([holdfast.Update(insert={"edge": [(2, 3)]})])
-    assert refused.value.diagnostics[0].code == "E0917"
