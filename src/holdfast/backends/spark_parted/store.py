@@ -58,6 +58,8 @@ class ShardOptions:
 class SparkPartedBackend(PartedBackend, ModuleBudget, Frames):
     """Facts on shards in the Python workers of Spark."""
 
+    is_elsewhere = True
+
     def __init__(
         self,
         settings: JobSettings,
