@@ -104,7 +104,7 @@ class PipelineStore:
 
     @property
     def arriving(self) -> Path:
-        """Where Spark writes the rows of large updates; it may read them again until the run ends."""
+        """Where Spark writes the rows of large updates, to read them until the run ends, and shards their files."""
         return self.folder / "arriving"
 
     @contextmanager

@@ -125,9 +125,9 @@ class _Run:
         self._first = Intake(pipeline.sources, relations, reader)
         self._updates = Intake(pipeline.updates, relations, reader)
         self._writer = SinkWriter(session, pipeline)
-        self._opener = Opener(pipeline.engine, session)
         self._session, snapshots, name = session, pipeline.snapshots, pipeline.program.as_posix()
         self._store = PipelineStore(snapshots, pipeline.file, name) if snapshots else None
+        self._opener = Opener(pipeline.engine, session, self._store.arriving if self._store else None)
         self._state: PipelineState | None = None
         self._done = 0
         self._change: Change | None = None

@@ -177,7 +177,7 @@ def test_too_many_facts_for_modules(spark: SparkSession) -> None:
     engine = small(spark, moduleRows=1)
     kb = holdfast.from_text("p(x, z) :- p(x, y), p(y, z).", {"p": [(1, 2), (2, 3)]}, engine=engine)
     change = kb.apply(Update(insert={"p": [(3, 4)]}))
-    assert [figures.algorithm for figures in change.figures] == ["dred-counting"]
+    assert [figures.algorithm for figures in change.figures] == ["dred-ranked"]
     assert len(kb["p"]) == 6
 
 
