@@ -27,9 +27,9 @@ path(x, z) :- path(x, y), edge(y, z).
 """
 
 
-@pytest.mark.parametrize("rows", [None, 0, 2])
-def test_facts_come_and_go_as_dataframes(spark: SparkSession, rows: int | None) -> None:
-    """Views are collected, stay on the shards, or some of them do."""
+@pytest.mark.parametrize("rows", [0, 2])
+def test_facts_come_and_go_as_dataframes(spark: SparkSession, rows: int) -> None:
+    """Views stay on the shards, or some of them do."""
     engine = small(spark, driverRows=rows)
     edges = engine.createDataFrame([(1, 2), (2, 3), (1, 2), (3, 1)], "x int, y long")
     kb = holdfast.from_text(REACH, {"edge": edges}, engine=engine, modules=())
@@ -44,6 +44,8 @@ def test_facts_come_and_go_as_dataframes(spark: SparkSession, rows: int | None) 
         {tuple(row) for row in kb["path"].to_spark().collect()} == set(kb["path"]) == {(1, 2), (1, 3), (2, 3), (4, 3)}
     )
     assert len(set(before)) == 9  # a relation is as it was when it was asked for
+    before.to_spark().createOrReplaceTempView("path_before")
+    assert engine.table("path_before").count() == 9
     assert set(kb.query("path(x, 3), !edge(x, 3)")) == {(1,)}
 
 

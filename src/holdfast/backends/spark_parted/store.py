@@ -202,7 +202,7 @@ class SparkPartedBackend(PartedBackend, ModuleBudget, Frames):
         self._driver.ask("publish", relation, list(files), folder)
         self.crew.release()
         with spark_errors():
-            return self._settings.session.read.schema(schema_of(relation)).parquet(folder)
+            return (self._settings.users or self._settings.session).read.schema(schema_of(relation)).parquet(folder)
 
     def _before_change(self, facts: HeldFacts) -> None:
         if self._unread:
@@ -266,8 +266,8 @@ def job_settings(session: SparkSession, parts: int | None) -> JobSettings:
         message = f"{wanted} shards need {wanted} cores at once, and {context.master} has {slots}"
         help = f"use spark[{slots}], a master with more cores, or spark.holdfast.exchange=shuffle"
         raise UsageError(Diagnostic("E1004", message, help=help))
-    made = session.newSession()
-    return JobSettings(made, secrets.token_hex(8), wanted, _folder(session, is_local=is_local), is_local, exchange)
+    made, folder = session.newSession(), _folder(session, is_local=is_local)
+    return JobSettings(made, secrets.token_hex(8), wanted, folder, is_local, exchange, session)
 
 
 def _exchange(session: SparkSession, conf: SparkConf) -> str:
