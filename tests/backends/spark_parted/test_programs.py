@@ -289,3 +289,19 @@ def test_the_same_explanations_as_in_memory(spark: SparkSession) -> None:
 def test_a_profile_is_refused(spark: SparkSession) -> None:
     with pytest.raises(HoldfastError, match="E0917"):
         holdfast.from_text(PATHS, facts=EDGE_FACTS, engine=spark, profile=True)
+
+
+class ConnectSession:
+    """As far as it differs: it has no context."""
+
+    def newSession(self) -> ConnectSession:  # noqa: N802
+        return self
+
+    @property
+    def sparkContext(self) -> None:  # noqa: N802
+        raise NotImplementedError
+
+
+def test_sessions_of_spark_connect_are_refused() -> None:
+    with pytest.raises(HoldfastError, match="E0917.*the spark engine cannot run in this session.*Spark Connect"):
+        holdfast.from_text(PATHS, engine=ConnectSession())  # type: ignore[arg-type]
