@@ -6,7 +6,7 @@ Random programs and updates run on shards in threads (`test_shards.py`); these l
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import pytest
 
@@ -294,6 +294,8 @@ def test_a_profile_is_refused(spark: SparkSession) -> None:
 class ConnectSession:
     """As far as it differs: it has no context."""
 
+    conf: ClassVar[dict[str, str]] = {}
+
     def newSession(self) -> ConnectSession:  # noqa: N802
         return self
 
@@ -303,5 +305,5 @@ class ConnectSession:
 
 
 def test_sessions_of_spark_connect_are_refused() -> None:
-    with pytest.raises(HoldfastError, match="E0917.*the spark engine cannot run in this session.*Spark Connect"):
+    with pytest.raises(HoldfastError, match=r"E0917.*the spark engine cannot run in this session.*Spark Connect"):
         holdfast.from_text(PATHS, engine=ConnectSession())  # type: ignore[arg-type]
