@@ -40,7 +40,6 @@ class JobSettings:
     folder: str
     is_local: bool
     exchange: str = DIRECT  # or SHUFFLE
-    users: SparkSession | None = None  # session, to which the DataFrames of relations belong
 
     @property
     def host(self) -> str:

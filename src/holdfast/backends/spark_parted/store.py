@@ -59,6 +59,8 @@ class SparkPartedBackend(PartedBackend, ModuleBudget, Frames):
     """Facts on shards in the Python workers of Spark."""
 
     is_elsewhere = True
+    session: SparkSession | None = None
+    """The user's, to which the DataFrames of relations belong."""
 
     def __init__(
         self,
@@ -202,7 +204,7 @@ class SparkPartedBackend(PartedBackend, ModuleBudget, Frames):
         self._driver.ask("publish", relation, list(files), folder)
         self.crew.release()
         with spark_errors():
-            return (self._settings.users or self._settings.session).read.schema(schema_of(relation)).parquet(folder)
+            return (self.session or self._settings.session).read.schema(schema_of(relation)).parquet(folder)
 
     def _before_change(self, facts: HeldFacts) -> None:
         if self._unread:
@@ -242,7 +244,9 @@ def spark_parted(session: SparkSession, parts: int | None) -> Engine:
     def make(relations: Mapping[str, Relation], dictionary: Dictionary, watch: Watch) -> SparkPartedBackend:
         found = {field.name: session.conf.get(f"spark.holdfast.{field.name}", None) for field in fields(ShardOptions)}
         options = ShardOptions(**{name: _number(name, text) for name, text in found.items() if text})
-        return SparkPartedBackend(job_settings(session, parts), options, relations, dictionary, watch)
+        backend = SparkPartedBackend(job_settings(session, parts), options, relations, dictionary, watch)
+        backend.session = session
+        return backend
 
     return make
 
@@ -266,8 +270,8 @@ def job_settings(session: SparkSession, parts: int | None) -> JobSettings:
         message = f"{wanted} shards need {wanted} cores at once, and {context.master} has {slots}"
         help = f"use spark[{slots}], a master with more cores, or spark.holdfast.exchange=shuffle"
         raise UsageError(Diagnostic("E1004", message, help=help))
-    made, folder = session.newSession(), _folder(session, is_local=is_local)
-    return JobSettings(made, secrets.token_hex(8), wanted, folder, is_local, exchange, session)
+    made = session.newSession()
+    return JobSettings(made, secrets.token_hex(8), wanted, _folder(session, is_local=is_local), is_local, exchange)
 
 
 def _exchange(session: SparkSession, conf: SparkConf) -> str:
