@@ -158,15 +158,16 @@ def test_booleans_decimals_dates_and_times_are_read_as_in_memory(spark: SparkSes
         (true, 1.10BD, DATE '2024-02-29', TIMESTAMP '2024-02-29 12:30:00.5Z'),
         (false, 2.50BD, DATE '1969-12-31', TIMESTAMP '1969-12-31 00:00:00Z') AS t(b, d, day, time)"""
     )
+    table = frame.toArrow()
     for types in ("symbol symbol symbol symbol", "any any any any", "number float number number"):
         columns = ", ".join(f"{n}: {t}" for n, t in zip(("b", "d", "day", "time"), types.split(), strict=True))
         text = f".decl p({columns})"
         there = holdfast.from_text(text, {"p": frame}, engine=spark)
-        here = holdfast.from_text(text, {"p": frame.toArrow()})
+        here = holdfast.from_text(text, {"p": table})
         assert set(there["p"]) == set(here["p"])
     for name, type_ in (("b", "float"), ("d", "number"), ("day", "float"), ("day", "unsigned"), ("time", "unsigned")):
         for engine in (spark, "memory"):
-            given = frame.select(name) if engine is spark else frame.select(name).toArrow()
+            given = frame.select(name) if engine is spark else table.select([name])
             with pytest.raises(DataError, match="E0606"):
                 set(holdfast.from_text(f".decl p({name}: {type_})", {"p": given}, engine=engine)["p"])
 

@@ -75,7 +75,10 @@ def test_random_scripts() -> None:
 
 @pytest.mark.parametrize(
     ("algorithm", "exchange"),
-    [*((name, DIRECT) for name in ("dred-counting", "dred-ranked", "backward-forward")), ("dred-counting", SHUFFLE)],
+    [
+        *((name, DIRECT) for name in ("dred-counting", "dred-ranked", "backward-forward")),
+        pytest.param("dred-counting", SHUFFLE, marks=pytest.mark.slow),
+    ],
     indirect=["exchange"],
 )
 def test_a_worker_is_killed_in_the_middle_of_an_update(
