@@ -84,7 +84,7 @@ test: lint
 	@$(BIN)/pytest -n $(WORKERS) -q --engine parted $(addprefix tests/,$(ON_THE_MODEL))
 
 test-slow: .venv/installed-dev
-	@echo "== pytest -m slow: Spark with nothing on the driver, executors and streams that are killed, the rest of the streams"
+	@echo "== pytest -m slow: executors and streams that are killed, the rest of the streams"
 	@$(BIN)/pytest -m slow
 	@echo "== pytest --cases all: all cases of the random tests"
 	@$(BIN)/pytest -n $(WORKERS) --cases all $(addprefix tests/,$(RANDOM))

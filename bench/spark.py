@@ -29,7 +29,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import holdfast
 from bench import spark_work as work
 from bench.shards import counted
-from holdfast.backends.spark.frames import free_unused
 from holdfast.backends.spark_parted.store import SparkPartedBackend
 from holdfast.modules import MODULES, Module
 from holdfast.spark_session import SparkOptions, spark_session
@@ -96,7 +95,6 @@ class Meter:
         import gc
 
         gc.collect()
-        free_unused()
         runtime = self._java.java.lang.Runtime.getRuntime()
         heap, before = 0, 2**63
         while heap < 0.99 * before:  # what one collection finds Spark's own cleaner frees a little later, for the next
@@ -150,12 +148,10 @@ class Bench:
             self.timed(BY_HAND, lambda: self._by_hand(workload, frames))
         if "sql" in only and workload == "closure":
             self.timed("recursive SQL", lambda: f"{work.closure_by_sql(frames['edge']):,}")
-        if "ours" in only:
-            self._ours("holdfast", workload, frames, self.spark, ())
         for exchange, title in _SHARDS.items():
             if title in only:
                 self.spark.conf.set("spark.holdfast.exchange", exchange)
-                self._ours(title, workload, frames, "spark-parted", ())
+                self._ours(title, workload, frames, "spark", ())
         if "modules" in only:
             on_driver = self.spark.newSession()
             on_driver.conf.set("spark.holdfast.moduleRows", str(given))
@@ -208,7 +204,7 @@ def chain(bench: Bench, rounds: int, only: Iterable[str]) -> None:
     for engine in only:
         if engine in _SHARDS.values():
             bench.spark.conf.set("spark.holdfast.exchange", {"parted": "direct"}.get(engine, engine))
-        name = {"parted": "spark-parted", "shuffle": "spark-parted", "one": "spark-parted[1]"}.get(engine, engine)
+        name = {"parted": "spark", "shuffle": "spark", "one": "spark[1]"}.get(engine, engine)
         for turn in ("first", "again"):
             kb = bench.timed(
                 f"{engine}, {turn}",
@@ -251,15 +247,13 @@ def main() -> None:
     options.add_argument("workload", choices=["closure", "universities", "chain", "updates"])
     options.add_argument("--facts", type=int, default=1_000_000)
     options.add_argument("--memory", default="6g", help="the memory of the Java")
-    options.add_argument("--only", default="", help="of ours, parted, shuffle, modules, hand, sql, or some engines")
+    options.add_argument("--only", default="", help="of parted, shuffle, modules, hand, sql, or some engines")
     options.add_argument("--rounds", type=int, default=500, help="of a chain")
     options.add_argument("--count", type=int, default=1000, help="of updates")
-    options.add_argument("--fold", type=int, default=20_000, help="the setting foldRows")
     options.add_argument("--cold", action="store_true", help="no small run first")
     given = options.parse_args()
     spark = spark_session(SparkOptions(conf={"spark.driver.memory": given.memory, **_SETTINGS.get(given.workload, {})}))
-    spark.conf.set("spark.holdfast.foldRows", str(given.fold))
-    default = "memory,parted,one" if given.workload == "chain" else "hand,ours,parted,shuffle,modules,sql"
+    default = "memory,parted,one" if given.workload == "chain" else "hand,parted,shuffle,modules,sql"
     bench, only = Bench(spark, Meter(spark)), (given.only or default).split(",")
     if given.workload == "chain":
         bench.is_loud = True

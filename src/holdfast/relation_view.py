@@ -170,6 +170,7 @@ class RelationView(Set[Row]):
     @public
     def to_spark(self) -> DataFrame:
         """Return the facts as a Spark DataFrame; with the spark engine nothing is collected."""
+        from holdfast.formats.parquet import MARK
         from holdfast.spark_session import spark_errors, spark_session
 
         if not isinstance(self._rows, np.ndarray | ImplicitRelation):
@@ -180,7 +181,11 @@ class RelationView(Set[Row]):
         wide = pa.decimal128(20, 0)  # Spark has no unsigned integers
         fields = [field.with_type(wide) if field.type == pa.uint64() else field for field in table.schema]
         with spark_errors():
-            return session.createDataFrame(table.cast(pa.schema(fields)))
+            frame = session.createDataFrame(table.cast(pa.schema(fields)))
+            for column in self._relation.columns:
+                if column.type is Type.ANY:
+                    frame = frame.withMetadata(column.name, MARK)  # which Spark has dropped
+            return frame
 
     def __copy__(self) -> RelationView:
         return self

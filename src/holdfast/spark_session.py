@@ -44,7 +44,6 @@ _EVERYWHERE: Final = {
     "spark.redaction.regex": f"(?i){SECRET}",
     "spark.ui.showConsoleProgress": "false",
     "spark.log.level": "ERROR",
-    "spark.sql.constraintPropagation.enabled": "false",  # fails on checkpoints in a loop: UnionBase.rewriteConstraints
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.session.timeZone": "UTC",
 }
@@ -52,7 +51,7 @@ _ON_THIS_MACHINE: Final = {
     "spark.driver.host": _LOOPBACK,
     "spark.driver.bindAddress": _LOOPBACK,
     "spark.authenticate": "true",
-    "spark.sql.adaptive.enabled": "false",  # pays off only for large rounds
+    "spark.sql.adaptive.enabled": "false",  # pays off only for large jobs
     "spark.buffer.pageSize": "2m",  # each task first clears its pages, by default 64 MB
 }
 

@@ -1,4 +1,4 @@
-"""The laws of the protocol on the model, in memory and on shards; `spark/test_laws.py` has them on Spark."""
+"""The laws of the protocol on the model, in memory and on shards; `spark_parted/test_laws.py` loses these."""
 
 from __future__ import annotations
 

@@ -29,7 +29,6 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("maintenance",),
     ("backends/memory",),  # what implements the protocol: no algorithm may import it
     ("backends/parted",),
-    ("backends/spark",),
     ("backends/spark_parted",),
     ("relation_view",),
     ("updates",),
@@ -108,12 +107,13 @@ def test_the_walk_sees_imports_that_point_backwards() -> None:
 
 def test_a_backend_is_a_part_of_its_own() -> None:
     tree = ast.parse(
-        "from holdfast.backends.memory.store import MemoryBackend\nfrom holdfast.backends import spark\n"
+        "from holdfast.backends.memory.store import MemoryBackend\nfrom holdfast.backends import spark_parted\n"
         "from holdfast.backends.protocol import Facts\n"
     )
-    assert [target(name) for name, _ in imported_parts(tree)] == ["backends/memory", "backends/spark", "backends"]
+    targets = [target(name) for name, _ in imported_parts(tree)]
+    assert targets == ["backends/memory", "backends/spark_parted", "backends"]
     assert part_of(SOURCE / "backends/memory/window/module.py") == "backends/memory"
-    assert RANK["maintenance"] < RANK["backends/memory"] < RANK["backends/spark"]
+    assert RANK["maintenance"] < RANK["backends/memory"] < RANK["backends/spark_parted"]
 
 
 def kinds_of_backends(tree: ast.AST) -> Iterator[str]:

@@ -14,7 +14,6 @@ from holdfast.maintenance.algorithms import Choice
 from holdfast.modules import MODULES, Module
 from holdfast.updates import Change, Update
 
-from .. import amounts
 from ..judges.programs import RuleSketch
 from ..oracle.values import tag_row
 from .reference import State, counters_of, state_of
@@ -61,13 +60,6 @@ class Lane:
         return self.number == 3
 
     def choice(self, dice: Random) -> Choice:
-        found = self._choice(dice)
-        if amounts.ENGINE != "spark":
-            return found
-        of_predicate = {name: _kept_everywhere(chosen) for name, chosen in found.of_predicate.items()}
-        return Choice(_kept_everywhere(found.default), of_predicate, found.strategy)
-
-    def _choice(self, dice: Random) -> Choice:
         match self.policy:
             case "a different one each step":
                 return Choice(dice.choice(FIXED), strategy=dice.choice(STRATEGIES))
@@ -135,11 +127,6 @@ class Lane:
         if unknown or not all(map(len, (*change.added.values(), *change.removed.values()))):
             raise self.fail(f"the change tells of {unknown or 'relations that it does not change'}")
         self.state = now
-
-
-def _kept_everywhere(algorithm: str) -> str:
-    """Spark keeps no ranks."""
-    return "dred-counting" if algorithm == "dred-ranked" else algorithm
 
 
 def rows(change: Change, which: str, name: str) -> set[object]:

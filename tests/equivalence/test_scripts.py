@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import pytest
 
-from .. import amounts
 from ..amounts import amount, some
 from . import test_modules as closures
 from .runs import RECORDS, take
@@ -21,7 +20,6 @@ def test_maintenance_agrees_with_evaluation_from_scratch(part: int) -> None:
     take(amount(some(STEPS), 2), part * 1_000)
 
 
-@pytest.mark.skipif(amounts.ENGINE == "spark", reason="the spark engine has no records")
 @pytest.mark.parametrize("part", range(2))
 def test_records_are_maintained(part: int) -> None:
     steps, seed = amount(some(200), 2), part * 1_000

@@ -28,8 +28,8 @@ path(x, z) :- edge(x, y), path(y, z).
 RING = [(i, (i + step) % 12) for i in range(12) for step in (1, 5)]
 
 
-def budget(full: FullCost, figures: Figures, seconds: float, *, in_jobs: bool = False) -> Budget:
-    made = Budget(full, figures, Watch(), in_jobs=in_jobs)
+def budget(full: FullCost, figures: Figures, seconds: float, *, is_elsewhere: bool = False) -> Budget:
+    made = Budget(full, figures, Watch(), is_elsewhere=is_elsewhere)
     made._stopwatch = SimpleNamespace(work=seconds)  # type: ignore[assignment]
     return made
 
@@ -175,7 +175,7 @@ def test_abandoned_anywhere_the_state_is_right(part: int, monkeypatch: pytest.Mo
     assert abandoned or amount(False, True)
 
 
-def test_time_alone_abandons_no_jobs() -> None:
+def test_time_alone_abandons_nothing_that_others_do() -> None:
     full = FullCost(100_000, 1.0)
-    assert not is_spent(budget(full, Figures(), 50.0, in_jobs=True))
-    assert is_spent(budget(full, Figures(deletion=60_000), 50.0, in_jobs=True))
+    assert not is_spent(budget(full, Figures(), 50.0, is_elsewhere=True))
+    assert is_spent(budget(full, Figures(deletion=60_000), 50.0, is_elsewhere=True))

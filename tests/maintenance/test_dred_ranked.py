@@ -166,7 +166,6 @@ def spoil_ranks(kb: KnowledgeBase, random: Random, *, all_of_them: bool) -> None
         beside.of("path")[ids] = [random.randrange(50) for _ in ids]
 
 
-@pytest.mark.only_in_memory("Spark keeps no ranks", also=("parted",))
 def test_ranks_begin_anew_before_there_are_too_many() -> None:
     kb = ring()
     from holdfast.backends.abilities import Ranking

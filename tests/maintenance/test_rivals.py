@@ -106,7 +106,6 @@ def test_rows_of_too_many_facts_are_not_written(monkeypatch: pytest.MonkeyPatch)
     assert price_of_rules(planner_of(library(NODES))) is None
 
 
-@pytest.mark.only_in_memory("Spark keeps no ranks", also=("parted",))
 def test_quick_updates_are_not_compared(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> float:
         raise AssertionError
@@ -119,7 +118,6 @@ def test_quick_updates_are_not_compared(monkeypatch: pytest.MonkeyPatch) -> None
 # --- that it is exact ------------------------------------------------------------------------------------
 
 
-@pytest.mark.only_in_memory("Spark keeps no ranks", also=("parted",))
 def test_rules_take_over_and_give_back() -> None:
     kb = library()
     assert seen(kb, Update(insert={"cites": [(0, 7)]})) == (
@@ -145,7 +143,6 @@ def test_rules_take_over_and_give_back() -> None:
     assert set(kb["seen"]) == set(library()["seen"])
 
 
-@pytest.mark.only_in_memory("Spark keeps no ranks", also=("parted",))
 def test_rules_that_took_over_are_recomputed_by_rules() -> None:
     """Else each recomputation would lose the ranks that the next deletion needs."""
     kb = library()
@@ -157,7 +154,6 @@ def test_rules_that_took_over_are_recomputed_by_rules() -> None:
     assert wrong_ranks(kb) is None
 
 
-@pytest.mark.only_in_memory("Spark keeps no ranks", also=("parted",))
 def test_a_module_begins_again_when_rules_change() -> None:
     kb = library()
     seen(kb, Update(insert={"cites": [(0, 7)]}))
@@ -172,7 +168,6 @@ def test_a_module_begins_again_when_rules_change() -> None:
     assert set(kb["seen"]) == set(again["seen"])
 
 
-@pytest.mark.only_in_memory("Spark keeps no ranks", also=("parted",))
 @pytest.mark.parametrize("part", range(4))
 def test_changed_at_any_update_the_state_is_right(part: int, monkeypatch: pytest.MonkeyPatch) -> None:
     dice, taken = Random(part), list[bool]()

@@ -268,7 +268,7 @@ CLOSURE = "p(x, y) :- e(x, y). p(x, z) :- p(x, y), p(y, z)."
 COMPANY = "p(y, x) :- p(x, y), f(x, y)."
 
 
-@pytest.mark.only_in_memory("it gives the memory engine a budget; tests/backends/spark/test_modules.py asks the same")
+@pytest.mark.only_in_memory("it gives the memory engine a budget; spark_parted/test_programs.py does it there")
 @pytest.mark.parametrize(
     ("rules", "algorithm"),
     [

@@ -18,7 +18,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from tests.pipeline.graphs import Story, feed_of, paths_of
+from tests.pipeline.graphs import PIPELINE, Story, feed_of, paths_of
 
 NEVER = 10**9
 
@@ -67,10 +67,10 @@ def kill(file: Path, dice: random.Random, kills: int) -> int:
     return hits
 
 
-def story_of_kills(folder: Path, seed: int, kills: int, updates: int) -> int:
+def story_of_kills(folder: Path, seed: int, kills: int, updates: int, engine: str = "auto") -> int:
     """Kill the stream so often, let it come to its end, and check; how many of the kills hit it alive."""
     story = Story(seed, updates)
-    file = story.write(folder)
+    file = story.write(folder, f'{PIPELINE}\n[engine]\nkind = "{engine}"\n')
     hits = kill(file, random.Random(seed), kills)
     assert one_run(file)
     assert feed_of(folder / "feed") == story.feed()
@@ -84,6 +84,7 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=10)
     parser.add_argument("--updates", type=int, default=20)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--engine", default="auto", help="where maintenance runs: auto, memory or spark")
     parser.add_argument("--child", type=Path)
     parser.add_argument("--steps", type=int, default=NEVER)
     given = parser.parse_args()
@@ -91,7 +92,7 @@ def main() -> None:
         child(given.child, given.steps)
         return
     with tempfile.TemporaryDirectory() as folder:
-        hits = story_of_kills(Path(folder) / "run", given.seed, given.kills, given.updates)
+        hits = story_of_kills(Path(folder) / "run", given.seed, given.kills, given.updates, given.engine)
         print(f"seed {given.seed}: {given.kills} kills, {hits} of them while it ran; state and feed are right")
 
 

@@ -6,6 +6,7 @@ import json
 import random
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pyarrow as pa
@@ -156,3 +157,31 @@ def test_memory_is_chosen_as_the_pipeline_says() -> None:
     state = Opener(EngineSettings("memory", limit=1), NO_SESSION).open(DECLARED + RULES, "p.dl", {}, 0)
     assert (state.engine, state.why) == ("memory", "the pipeline file sets it")
     assert isinstance(state, PipelineState)
+
+
+class FakeSession:
+    """A session of Spark on some master, as far as its settings go."""
+
+    def __init__(self, master: str, settings: dict[str, str]) -> None:
+        self.sparkContext = SimpleNamespace(master=master)
+        self.conf = SimpleNamespace(get=settings.get, set=settings.__setitem__, getAll=settings)
+
+    def newSession(self) -> FakeSession:  # noqa: N802
+        return FakeSession(self.sparkContext.master, {})
+
+
+@pytest.mark.parametrize(
+    ("master", "asked", "folder"),
+    [("yarn", None, "arriving"), ("yarn", "/elsewhere", "/elsewhere"), ("local[2]", None, None)],
+)
+def test_on_a_cluster_shards_have_their_files_beside_the_snapshots(
+    tmp_path: Path, master: str, asked: str | None, folder: str | None
+) -> None:
+    settings = {"spark.holdfast.shards": "3", **({"spark.holdfast.directory": asked} if asked else {})}
+    session: Any = FakeSession(master, dict(settings))
+    used: list[Any] = []
+    opener = Opener(EngineSettings("spark"), session, tmp_path / "arriving")
+    opener.opened(0, lambda engine, _: used.append(engine))  # type: ignore[func-returns-value,arg-type,return-value]
+    found = used[0].conf.get("spark.holdfast.directory")
+    assert (found, used[0].conf.get("spark.holdfast.shards")) == (folder and str(tmp_path / folder), "3")
+    assert session.conf.getAll == settings  # the user's session is as it was

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from holdfast.errors import ProgramError
 from holdfast.language import parse
 from holdfast.program import check
-from holdfast.program.graph import components, gathered
+from holdfast.program.graph import components
 from holdfast.program.graph_views import graph_dot, graph_json, graph_svg, graph_text
 from holdfast.program.model import Atom, Negated, Program
 
@@ -60,24 +60,6 @@ def test_a_program_is_refused_exactly_when_a_negative_edge_lies_on_a_cycle(graph
     else:
         program = check(parse(program_of(graph)))
         nodes_are_right(program)
-        gathered_nodes_are_right(program)
-
-
-def gathered_nodes_are_right(program: Program) -> None:
-    """All rules are there, as recursive as they were, each after what it reads elsewhere; one is left alone."""
-    nodes = gathered(program.nodes, alone={program.nodes[-1].index}, most=6)
-    assert program.nodes[-1] in nodes
-    for kind in ("predicates", "nonrecursive", "recursive", "aggregates"):
-        before, after = ([part for node in some for part in getattr(node, kind)] for some in (program.nodes, nodes))
-        assert sorted(map(id, before)) == sorted(map(id, after))
-    place = {name: number for number, node in enumerate(nodes) for name in node.predicates}
-    own = {name: node for node in program.nodes for name in node.predicates}
-    for number, node in enumerate(nodes):
-        rules = (*node.nonrecursive, *node.recursive)
-        assert len(rules) <= 6 or node in program.nodes
-        for rule in rules:
-            read = [literal.predicate for literal in rule.body if isinstance(literal, Atom | Negated)]
-            assert all(place[name] < number or own[name] is own[rule.predicate] for name in read)
 
 
 def nodes_are_right(program: Program) -> None:

@@ -408,14 +408,14 @@ class Saving(Protocol):
 
 
 class Tuning(Protocol):
-    """How a backend wants to be driven, where that is not round by round and rule by rule."""
+    """How a backend wants to be driven."""
 
     reports_new_facts: bool  # `apply` reports new heads to the watch itself
-    most_at_once: int  # rules of independent hyper-nodes that one round should evaluate together; 0: one node at a time
+    is_elsewhere: bool  # others do the work: the processor time of this process says little, and a call costs much
 
 
 class _Plain(Tuning):
-    reports_new_facts, most_at_once = False, 0
+    reports_new_facts = is_elsewhere = False
 
 
 _PLAIN = _Plain()

@@ -98,7 +98,7 @@ NoModules = Annotated[
 ]
 EngineOption = Annotated[
     str,
-    Option("--engine", metavar="NAME", help="The engine: memory or parted, in this process, or spark or spark-parted."),
+    Option("--engine", metavar="NAME", help="The engine: memory or parted, in this process, or spark."),
 ]
 Master = Annotated[
     str | None,
@@ -157,14 +157,13 @@ def load_functors(paths: Sequence[Path]) -> None:
 def engine(name: str, master: str | None, conf: list[str]) -> str | SparkOptions:
     """The chosen engine, for the library."""
     if name.startswith("spark"):
-        from holdfast.knowledge.engines import has_shards_on_spark
-        from holdfast.spark_session import SparkOptions, parsed_conf, spark_session
+        from holdfast.knowledge.engines import shards_of
+        from holdfast.spark_session import SparkOptions, parsed_conf
 
-        if name == "spark":
-            return SparkOptions(master, parsed_conf(conf))
-        if has_shards_on_spark(name):
-            spark_session(SparkOptions(master, parsed_conf(conf)))  # which the engine then finds
-            return name
+        shards = shards_of(name)
+        if shards or name == "spark":
+            more = {"spark.holdfast.shards": str(shards)} if shards else {}
+            return SparkOptions(master, {**parsed_conf(conf), **more})
     if master is not None or conf:
         raise UsageError(Diagnostic("E1004", "--master and --conf need the spark engine", help="add --engine spark"))
     return name

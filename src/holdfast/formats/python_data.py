@@ -13,7 +13,7 @@ import numpy as np
 from holdfast.errors import DataError, shortened
 from holdfast.formats.fact_data import FactData, is_spark_frame
 from holdfast.formats.json_lines import sniff_rows, sniff_values
-from holdfast.formats.parquet import arrow_type, column_places, encode_table
+from holdfast.formats.parquet import MARK, arrow_type, column_places, encode_table
 from holdfast.formats.places import refuse
 from holdfast.lazy import lazily
 from holdfast.program.model import Relation
@@ -99,6 +99,18 @@ def _ordered(row: object, names: Sequence[str]) -> Sequence[Value] | None:
     return _sequence(row)
 
 
+def _collected(frame: Any) -> pa.Table:
+    """The rows of a Spark DataFrame; columns of type `any` keep their mark, which Spark drops."""
+    from holdfast.spark_session import spark_errors
+
+    with spark_errors("the facts of a Spark DataFrame cannot be read"):
+        table, kinds = frame.toArrow(), frame.schema.fields
+    fields = zip(table.schema, kinds, strict=True)
+    return table.cast(
+        pa.schema([field.with_metadata(MARK) if kind.metadata == MARK else field for field, kind in fields])
+    )
+
+
 def _as_table(data: FactData, relation: Relation | None = None, origin: str = "") -> pa.Table | None:
     """Convert tables, record batches and frames to an Arrow table; None for anything else."""
     if "pyarrow" in sys.modules:  # if it was never imported, `data` cannot be a table
@@ -108,10 +120,7 @@ def _as_table(data: FactData, relation: Relation | None = None, origin: str = ""
             case pa.RecordBatch():
                 return pa.Table.from_batches([data])
     if is_spark_frame(data):
-        from holdfast.spark_session import spark_errors
-
-        with spark_errors("the facts of a Spark DataFrame cannot be read"):
-            return data.toArrow()
+        return _collected(data)
     if not hasattr(data, "__dataframe__") and not hasattr(data, "__arrow_c_stream__"):
         return None
     if _is_pandas(data) and not hasattr(data, "columns"):

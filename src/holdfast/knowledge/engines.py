@@ -20,41 +20,35 @@ if TYPE_CHECKING:
 
     from holdfast.spark_session import SparkOptions
 
-ENGINES = ("memory", "parted", "spark", "spark-parted")
+ENGINES = ("memory", "parted", "spark")
 EngineChoice: TypeAlias = "str | SparkOptions | SparkSession | Factory"
-_PARTED = re.compile(r"(spark-)?parted(?:\[([0-9]{1,4})\])?")
+_NAME = re.compile(r"memory|(?:parted|spark)(?:\[0*([1-9][0-9]{0,3})\])?")
 _SILENCE = 2.0  # seconds of compiling before the user is notified
 
 
 def backend_factory(engine: EngineChoice, progress: Progress) -> Factory:
     """The factory of the backend; loads Spark or the kernels now."""
     if not _is_engine(engine):
-        kinds = (
-            "memory, parted, parted[4], spark, spark-parted, spark-parted[4], a Spark session, or a factory of backends"
-        )
+        kinds = "memory, parted, parted[4], spark, spark[4], a Spark session, or a factory of backends"
         help = similar(str(engine), ENGINES) or f"an engine is {kinds}"
         raise UsageError(Diagnostic("E0916", f"unknown engine {engine}", help=help))
     if callable(engine):
         return engine
+    shards = shards_of(engine) if isinstance(engine, str) else None
     if engine == "memory":
         with patience(progress):
             from holdfast.backends.memory.store import MemoryBackend
         return MemoryBackend
-    parted = _PARTED.fullmatch(engine) if isinstance(engine, str) else None
-    if parted is not None and not parted[1]:
+    if isinstance(engine, str) and engine.startswith("parted"):
         with patience(progress):
             from holdfast.backends.parted.store import PartedBackend, default_shards
-        return partial(PartedBackend, int(parted[2]) if parted[2] else default_shards())
+        return partial(PartedBackend, shards or default_shards())
     from holdfast.spark_session import spark_session
 
-    if parted is not None:
-        from holdfast.backends.spark_parted.store import spark_parted
-
-        return spark_parted(spark_session(), int(parted[2]) if parted[2] else None)
     session = spark_session(None if isinstance(engine, str) else engine)
-    from holdfast.backends.spark.store import SparkBackend
+    from holdfast.backends.spark_parted.store import spark_parted
 
-    return partial(SparkBackend, session)
+    return spark_parted(session, shards)
 
 
 def keeps_frames(engine: EngineChoice) -> bool:
@@ -62,15 +56,15 @@ def keeps_frames(engine: EngineChoice) -> bool:
     return engine.startswith("spark") if isinstance(engine, str) else not callable(engine)
 
 
-def has_shards_on_spark(engine: str) -> bool:
-    """Whether an engine is `spark-parted`."""
-    return _is_engine(engine) and engine.startswith("spark-")
+def shards_of(engine: str) -> int | None:
+    """The number of shards that the name of an engine says: `spark[4]`."""
+    named = _NAME.fullmatch(engine)
+    return int(named[1]) if named is not None and named[1] else None
 
 
 def _is_engine(engine: object) -> bool:
     if isinstance(engine, str):
-        parted = _PARTED.fullmatch(engine)
-        return engine in ENGINES or (parted is not None and parted[2] is not None and int(parted[2]) > 0)
+        return _NAME.fullmatch(engine) is not None
     from holdfast.spark_session import SparkOptions
 
     return isinstance(engine, SparkOptions) or hasattr(engine, "newSession") or callable(engine)

@@ -17,7 +17,6 @@ from holdfast.maintenance.seminaive import NodeFigures, materialise
 from holdfast.maintenance.watch import Watch
 from holdfast.modules import Allotment, Module, allot
 from holdfast.plans import Planner
-from holdfast.program.graph import gathered
 from holdfast.program.model import HyperNode, Program
 from holdfast.quick_dataclass import dataclass
 
@@ -101,7 +100,7 @@ def _evaluated(loaded: Loaded, make_backend: Factory, watch: Watch, modules: tup
     if any(allotment.services for allotment in served.allotments.values()):
         with patience(progress):
             import holdfast.modules.graph_kernels  # noqa: F401
-    nodes = _nodes(program, served, backend, watch)
+    nodes = list(program.nodes)
     if loaded.derived is not None:
         nodes = _not_restored(loaded.derived, nodes, served, backend, watch)
     figures = evaluate(nodes, backend, watch, served=served, enough=program.size_limits)
@@ -114,10 +113,9 @@ def _evaluated(loaded: Loaded, make_backend: Factory, watch: Watch, modules: tup
 
 
 def _not_restored(
-    derived: Derived, nodes: Iterable[HyperNode], served: Served, backend: Backend, watch: Watch
+    derived: Derived, nodes: list[HyperNode], served: Served, backend: Backend, watch: Watch
 ) -> list[HyperNode]:
     """Restore derived facts from a cache; returns the hyper-nodes that must still be evaluated."""
-    nodes = list(nodes)
     by_modules = [name for node in nodes if served.allotments[node.index].services for name in node.predicates]
     again = derived.restore(backend, by_modules, watch)
     return [node for node in nodes if not again.isdisjoint(node.predicates)]
@@ -127,7 +125,7 @@ def _put_facts(loaded: Loaded, backend: Backend, watch: Watch) -> None:
     """Load facts all at once if the backend prefers that or reads DataFrames, else relation by relation."""
     E = backend.explicit
     each = ((_only(name, loaded.rows), _only(name, loaded.frames)) for name in {**loaded.rows, **loaded.frames})
-    is_whole = tuning(backend).most_at_once or loaded.frames
+    is_whole = tuning(backend).is_elsewhere or loaded.frames
     for rows, frames in [(loaded.rows, loaded.frames)] if is_whole else each:
         given = given_facts(backend, rows, frames).snapshot()
         E |= given
@@ -137,15 +135,6 @@ def _put_facts(loaded: Loaded, backend: Backend, watch: Watch) -> None:
 
 def _only(name: str, mapping: Mapping[str, _T]) -> Mapping[str, _T]:
     return {name: mapping[name]} if name in mapping else {}
-
-
-def _nodes(program: Program, served: Served, backend: Backend, watch: Watch) -> Iterable[HyperNode]:
-    """The hyper-nodes, merged into fewer if the backend prefers many rules at once."""
-    most_at_once = tuning(backend).most_at_once
-    if not most_at_once or watch.limits.rounds is not None or program.size_limits:
-        return program.nodes
-    alone = [number for number, allotment in served.allotments.items() if allotment.services]
-    return gathered(program.nodes, alone, most_at_once)
 
 
 def _statistics(

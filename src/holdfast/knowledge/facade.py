@@ -80,7 +80,8 @@ class KnowledgeBase(Readable):
         self._updater = Updater(state, self._views)
         self._readers = Readers(state, self._views, self._guard)
         self._undo = UndoStack()
-        state.observers.append(self._undo.note)
+        if state.backend.ability(Versioned) is not None:  # elsewhere changes have no inverse
+            state.observers.append(self._undo.note)
         if self._watching is not None:
             self._watching.end()
             self._watching = None

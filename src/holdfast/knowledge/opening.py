@@ -59,8 +59,7 @@ def open(
     >>> kb = holdfast.open("family.dl", facts="facts/")  # doctest: +SKIP
     >>> kb = holdfast.open("family.dl", facts={"parent": [("Bela", "Anna"), ("Carl", "Anna")]})  # doctest: +SKIP
 
-    `engine` is "memory", "parted", "spark", "spark-parted", a Spark session, or a factory of backends
-    (`backends/protocol.py`).
+    `engine` is "memory", "parted", "spark", a Spark session, or a factory of backends (`backends/protocol.py`).
     `modules` may serve recursive rules: names or `Module` objects, by default all built-in ones.  On Spark they run on
     the driver, and serve no rules if there are more than `spark.holdfast.moduleRows` explicit facts.
     If you pass the folder of a later `write_outputs` as `output`, an output that cannot be written raises before

@@ -100,12 +100,12 @@ class FullCosts:
 class Budget:
     """A context that limits the cost of one hyper-node during one update; inside it, `watch` calls `check` often."""
 
-    def __init__(self, full: FullCost, figures: Figures, watch: Watch, *, in_jobs: bool = False) -> None:
-        """If the backend works `in_jobs`, whose time says little about their work, only instances count.
+    def __init__(self, full: FullCost, figures: Figures, watch: Watch, *, is_elsewhere: bool = False) -> None:
+        """If the work `is_elsewhere`, processor time of this process says little about it, and only instances count.
 
         A cost that is proportional to facts is that of the facts after the update.
         """
-        self._full, self._figures, self._watch, self._in_jobs = full, figures, watch, in_jobs
+        self._full, self._figures, self._watch, self._is_elsewhere = full, figures, watch, is_elsewhere
 
     def __enter__(self) -> None:
         self._stopwatch = Stopwatch()
@@ -117,9 +117,9 @@ class Budget:
     def check(self) -> None:
         """Raise if evaluating from scratch would have been cheaper."""
         seconds = self._stopwatch.work
-        if seconds <= _SLACK and not self._in_jobs:
+        if seconds <= _SLACK and not self._is_elsewhere:
             return
         full = self._full if self._full.facts else self._full.after(self._figures)
         looked = self._figures.instances
-        if looked > max(_FEW, full.instances) if self._in_jobs else seconds > _SLACK + _SHARE * full.seconds:
+        if looked > max(_FEW, full.instances) if self._is_elsewhere else seconds > _SLACK + _SHARE * full.seconds:
             raise AbandonedError(self._figures, seconds, full)

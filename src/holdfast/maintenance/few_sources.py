@@ -16,7 +16,7 @@ from functools import cached_property
 
 import numpy as np
 
-from holdfast.backends.abilities import Ranking, VirtualRelations, tuning
+from holdfast.backends.abilities import Ranking, VirtualRelations
 from holdfast.backends.protocol import Backend, Facts
 from holdfast.maintenance.module_adapter import ModuleAdapter
 from holdfast.maintenance.watch import Watch
@@ -83,7 +83,7 @@ class FewSources:
     def _may_be_rows(self) -> bool:
         """Whether rules may do what a module can: in this process, and without limits that only a module keeps to."""
         backend, limits = self._backend, self._watch.limits
-        is_here = backend.ability(VirtualRelations) is not None and not tuning(backend).most_at_once
+        is_here = backend.ability(VirtualRelations) is not None
         return is_here and limits.rounds is None and limits.memory is None
 
     def _enter(self, Δ: Facts, ranks: Ranking) -> None:

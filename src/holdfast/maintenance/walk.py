@@ -144,7 +144,7 @@ class Walk:
         return figures, why
 
     def _budget(self, full: FullCost, figures: Figures) -> Budget:
-        return Budget(full, figures, self.watch, in_jobs=tuning(self.backend).most_at_once > 0)
+        return Budget(full, figures, self.watch, is_elsewhere=tuning(self.backend).is_elsewhere)
 
     def _take_back(self, plan: NodePlan) -> None:
         """What an abandoned algorithm made of a hyper-node is undone, but for the counters, which are made anew."""

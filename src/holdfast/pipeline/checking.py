@@ -158,7 +158,7 @@ def _term_text(given: Column, kind: str, in_json: Column | None, source: Source)
     """The text of a value in a column of type `any` (`values/term_text.py`), as `holdfast run` would read it."""
     from pyspark.sql import functions as sf
 
-    from holdfast.backends.spark.functors import arrow_function
+    from holdfast.backends.spark_parted.columns import arrow_function
 
     text: Column
     if in_json is not None:

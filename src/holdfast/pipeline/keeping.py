@@ -17,6 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from holdfast.backends.spark_parted.lending import lending
 from holdfast.errors import DamagedData, Diagnostic, HoldfastError, UsageError
 from holdfast.formats.fact_data import FactParts
 from holdfast.knowledge.engines import EngineChoice
@@ -103,7 +104,7 @@ class PipelineStore:
 
     @property
     def arriving(self) -> Path:
-        """Where Spark writes the rows of large updates; it may read them again until the run ends."""
+        """Where Spark writes the rows of large updates, to read them until the run ends, and shards their files."""
         return self.folder / "arriving"
 
     @contextmanager
@@ -295,6 +296,11 @@ class PipelineStore:
         return PipelineProgress(self.position, state.engine, state.sizes())
 
     def _write_snapshot(self, number: int, state: PipelineState) -> None:
+        with lending():
+            store = self._write_relations(number, state)
+        state.base.keep_derived(store)
+
+    def _write_relations(self, number: int, state: PipelineState) -> Store:
         snapshot = replace(state.base.stored_as(self._source, state.stored_data), note=self._progress(state).note())
         if self._store is not None:
             self._store.rotate(snapshot)
@@ -303,7 +309,7 @@ class PipelineStore:
             self._store.publish(number)
             self._store.sweep()
             _discard(self.folder / "updates")  # from snapshots of the old format
-        state.base.keep_derived(self._store)
+        return self._store
 
 
 _NAMES: Final = ("facts", "updates", "checkpoint", "manifests", "log", "derived", "arriving")

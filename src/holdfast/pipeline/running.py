@@ -125,9 +125,9 @@ class _Run:
         self._first = Intake(pipeline.sources, relations, reader)
         self._updates = Intake(pipeline.updates, relations, reader)
         self._writer = SinkWriter(session, pipeline)
-        self._opener = Opener(pipeline.engine, session)
         self._session, snapshots, name = session, pipeline.snapshots, pipeline.program.as_posix()
         self._store = PipelineStore(snapshots, pipeline.file, name) if snapshots else None
+        self._opener = Opener(pipeline.engine, session, self._store.arriving if self._store else None)
         self._state: PipelineState | None = None
         self._done = 0
         self._change: Change | None = None
@@ -143,6 +143,7 @@ class _Run:
             if self._pipeline.mode != "batch":
                 frame = self._updates.frame(stream=self._pipeline.mode == "stream")
             self._begin(anew)
+            self.state.rest()
             if self._pipeline.mode == "update":
                 self._update_once(frame)
             elif self._pipeline.mode == "stream":
@@ -276,6 +277,7 @@ class _Run:
         self._reached("committed")
         if is_whole and stream is not None and self._pipeline.trigger != CAUGHT_UP:
             self._writer.state(self.state.base)  # this stream has no end at which to write the state
+        self.state.rest()
         self._done += 1
         self._change = change
         self._on_event(Event(f"update {number}: {change!r}", number, change, taken.rejections))

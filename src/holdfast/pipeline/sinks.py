@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
+from holdfast.backends.spark_parted.lending import lending
 from holdfast.errors import Diagnostic, UsageError
 from holdfast.pipeline.checking import DELETE, INSERT
 from holdfast.pipeline.model import Pipeline, Place, Sink
 from holdfast.pipeline.naming import sink_places
 from holdfast.pipeline.sources import CHANGE_TYPE
+from holdfast.pipeline.state import on_spark
 from holdfast.program.model import Relation
 from holdfast.relation_view import RelationView
 from holdfast.spark_session import spark_errors
@@ -55,7 +57,7 @@ class SinkWriter:
         written = []
         for sink in self._sinks:
             for place, name in _matching(sink, base.relations, changes=False):
-                with spark_errors(f"cannot write {place}"):
+                with spark_errors(f"cannot write {place}"), lending():
                     self._whole(sink, place, self.frame(base.relations[name]))
                 written.append(place)
         return written
@@ -65,7 +67,7 @@ class SinkWriter:
         changed = {**change.removed, **change.added}
         for sink in self._sinks:
             for place, name in _matching(sink, {**base.relations, **changed}, changes=True):
-                with spark_errors(f"cannot write {place}"):
+                with spark_errors(f"cannot write {place}"), lending():
                     if name in changed:
                         self._numbered(place, number, self._changed(name, change))
                     else:
@@ -85,7 +87,7 @@ class SinkWriter:
     def frame(self, view: RelationView) -> DataFrame:
         """A relation as a DataFrame of this session."""
         if self.distributed and Type.UNSIGNED not in view.types:
-            return view.to_spark()
+            return on_spark(view)
         return self._session.createDataFrame(_signed(view.to_arrow()))
 
     def _changed(self, name: str, change: Change) -> DataFrame:

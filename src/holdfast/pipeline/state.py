@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -31,6 +32,7 @@ Given = tuple[str, str, "pa.Table | DataFrame"]  # the operation, the relation, 
 Load: TypeAlias = "Callable[[EngineChoice, Limits | None], KnowledgeBase]"
 """Loads a knowledge base on an engine, within limits."""
 _TOO_MANY_FACTS = "E0802"
+_DIRECTORY = "spark.holdfast.directory"
 
 
 @dataclass
@@ -65,10 +67,26 @@ class PipelineState:
         """Apply one update: the rows at once, then the lines one by one; a refused line is reported and skipped."""
         return apply_to(self.base, rows, lines, refused)
 
+    def rest(self) -> None:
+        """Leave the cores of Spark to other jobs."""
+        if self.is_distributed:
+            from holdfast.backends.spark_parted.crew import release_idle
+
+            release_idle()
+
     def stored_data(self, view: RelationView) -> StoredData:
         """Explicit facts for a snapshot; Spark writes its own, except types that only our Parquet preserves."""
-        driver_only = Type.ANY in view.types or Type.UNSIGNED in view.types
-        return view.to_spark() if self.is_distributed and not driver_only else view.to_arrow()
+        is_here = {Type.ANY, Type.UNSIGNED, Type.RECORD} & set(view.types)
+        return on_spark(view) if self.is_distributed and not is_here else view.to_arrow()
+
+
+def on_spark(view: RelationView) -> DataFrame:
+    """A relation as a DataFrame for a job that follows; the shards leave it their cores."""
+    from holdfast.backends.spark_parted.crew import release_idle
+
+    frame = view.to_spark()
+    release_idle()
+    return frame
 
 
 def apply_to(
@@ -126,9 +144,11 @@ def _rows(view: RelationView | None) -> set[tuple[int, ...]]:
 class Opener:
     """Materialises a program and facts on the engine of a pipeline."""
 
-    def __init__(self, engine: EngineSettings, session: SparkSession) -> None:
+    def __init__(self, engine: EngineSettings, session: SparkSession, folder: Path | None = None) -> None:
+        """The spark engine keeps its files in `folder`, unless a setting says where, or all is on this machine."""
         self._engine = engine
         self._session = session
+        self._folder = folder
 
     def fits(self, rows: int) -> bool:
         """Whether this many facts are kept in this process."""
@@ -154,7 +174,20 @@ class Opener:
         why = spark_why or (
             "the pipeline file sets it" if kind == "spark" else f"{rows:,} facts are more than the limit of {limit:,}"
         )
-        return PipelineState(load(self._session, None), "spark", why)
+        return PipelineState(load(self._for_shards(), None), "spark", why)
+
+    def _for_shards(self) -> SparkSession:
+        """The session, or one beside it that knows where shards keep their files."""
+        session = self._session
+        is_local = (session.sparkContext.master or "").startswith("local")
+        if self._folder is None or is_local or session.conf.get(_DIRECTORY, None):
+            return session
+        made = session.newSession()
+        for key, value in session.conf.getAll.items():
+            if key.startswith("spark.holdfast."):
+                made.conf.set(key, value)
+        made.conf.set(_DIRECTORY, str(self._folder.absolute()))
+        return made
 
 
 def too_many_facts(error: LimitReached) -> bool:

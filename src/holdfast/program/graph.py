@@ -6,8 +6,7 @@ body to its head, negative through negation and aggregation.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from itertools import chain
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from holdfast.program.model import AggregateRule, Atom, HyperNode, Negated, Rule
@@ -116,49 +115,6 @@ def _hyper_node(
 
 def _positive(rule: Rule) -> list[str]:
     return [literal.predicate for literal in rule.body if isinstance(literal, Atom)]
-
-
-def gathered(nodes: Iterable[HyperNode], alone: Collection[int], most: int) -> tuple[HyperNode, ...]:
-    """The same rules in fewer hyper-nodes: merges nodes that are equally far from the facts, so that none reads
-    another, up to `most` rules.  Nodes in `alone` and nodes without rules are not merged."""
-    depths: dict[int, int] = {}
-    result: list[list[HyperNode]] = []
-    open_at: dict[int, list[HyperNode]] = {}
-    for node in nodes:
-        below = max((depths[read] for read in (*node.positive, *node.negative)), default=0)
-        depth = depths[node.index] = below + bool(_rules(node))
-        group = open_at.get(depth)
-        if node.index in alone or node.limits or not _rules(node):
-            result.append([node])
-        elif group is not None and sum(map(_rules, group)) + _rules(node) <= most:
-            group.append(node)
-        else:
-            open_at[depth] = [node]
-            result.append(open_at[depth])
-    return tuple(map(_as_one, sorted(result, key=lambda group: depths[group[0].index])))
-
-
-def _rules(node: HyperNode) -> int:
-    return len(node.nonrecursive) + len(node.recursive) + len(node.aggregates)
-
-
-def _as_one(nodes: Sequence[HyperNode]) -> HyperNode:
-    def all_of(*parts: tuple[T, ...]) -> tuple[T, ...]:
-        return tuple(chain(*parts))
-
-    return (
-        nodes[0]
-        if len(nodes) == 1
-        else HyperNode(
-            nodes[0].index,
-            all_of(*(node.predicates for node in nodes)),
-            all_of(*(node.nonrecursive for node in nodes)),
-            all_of(*(node.recursive for node in nodes)),
-            all_of(*(node.aggregates for node in nodes)),
-            all_of(*(node.positive for node in nodes)),
-            all_of(*(node.negative for node in nodes)),
-        )
-    )
 
 
 def rule_names(node: HyperNode) -> list[str]:

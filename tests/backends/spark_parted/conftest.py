@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -12,7 +13,19 @@ from holdfast.backends.spark_parted.recording import RecordedShard
 
 from . import threads
 
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
 spark = tests.pipeline.conftest.spark  # one session for all tests
+
+
+def small(spark: SparkSession, **settings: int | None) -> SparkSession:
+    """A session whose settings make small data take the ways of large data."""
+    made = spark.newSession()
+    for name, value in settings.items():
+        if value is not None:
+            made.conf.set(f"spark.holdfast.{name}", str(value))
+    return made
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from typing import Any
 import holdfast
 from holdfast.backends.spark_parted.crew import SparkCrew
 from holdfast.spark_session import SparkOptions, spark_session
-from tests.backends.spark.on_executors import executors, same, tell
+from tests.backends.spark_parted.executors import executors, same, tell
 from tests.equivalence.reference import counters_of
 
 TEXT = """
@@ -88,7 +88,7 @@ def main() -> None:
     session = spark_session(SparkOptions("local-cluster[2,1,512]", CONF))
     session.conf.set("spark.holdfast.exchange", given.exchange)
     edges = [(number, number + 1) for number in range(30)]
-    there = holdfast.from_text(TEXT, {"edge": edges}, engine="spark-parted[2]", modules=())
+    there = holdfast.from_text(TEXT, {"edge": edges}, engine="spark[2]", modules=())
     here = holdfast.from_text(TEXT, {"edge": edges}, modules=())
     same(there, here)
     tell(f"opened, {len(executors())} executors")

@@ -1,4 +1,4 @@
-"""The shards of spark-parted in threads: facts, counters and ranks are those of memory, whatever is lost on the way.
+"""The shards of the spark engine in threads: facts, counters and ranks are those of memory, whatever is lost.
 
 What this cannot catch: what only Spark does to its workers; `test_spark.py` has that.
 """

@@ -1,4 +1,4 @@
-"""The shards of spark-parted in threads in place of Spark's workers: all but the job itself is as on Spark.
+"""The shards of the spark engine in threads in place of Spark's workers: all but the job itself is as on Spark.
 
 A worker keeps its shards between jobs, and a task may come to any worker.  A worker can be killed before it does a
 command, or after it did it and before it answers.  With the exchange by shuffle a task comes to any worker in each

@@ -310,7 +310,7 @@ class MemoryBackend(
 
     reports_new_facts = True
     repeats = True
-    most_at_once = 0
+    is_elsewhere = False
 
     def derivations(self, predicate: str) -> tuple[Rows, list[int], list[int]]:
         """The rows of I of one predicate, and for each of them Cn and Cr."""

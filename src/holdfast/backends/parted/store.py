@@ -48,7 +48,7 @@ class PartedBackend(Able, Tuning, Housekeeping, Arranging):
     """Facts on several shards of this process."""
 
     reports_new_facts = True
-    most_at_once = 0
+    is_elsewhere = False
     repeats = True
 
     def __init__(self, parts: int, relations: Mapping[str, Relation], dictionary: Dictionary, watch: Watch) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pickle
 import secrets
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import reduce
 from pathlib import Path
@@ -13,14 +13,16 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from pyspark.sql import DataFrame
+from pyspark.sql.types import BooleanType, DecimalType, DoubleType, LongType, StringType, StructField, StructType
 
 from holdfast.backends.parted.handles import PartedFacts
 from holdfast.backends.parted.partition import Hubs, routed
-from holdfast.backends.spark.exchange import checked_frame
-from holdfast.backends.spark.values import spark_type, types_of, value_of
+from holdfast.backends.spark_parted.columns import checked_frame, spark_type, types_of, value_of
 from holdfast.backends.spark_parted.jobs import SHUFFLE, JobSettings
 from holdfast.backends.spark_parted.links import Door, SocketAddress, connected
 from holdfast.backends.spark_parted.replica import codes_by, encoded_values, serve_values
+from holdfast.formats.parquet import MARK
+from holdfast.formats.python_data import encode_facts
 from holdfast.interrupts import allowed
 from holdfast.program.model import Relation
 from holdfast.quick_dataclass import dataclass
@@ -37,6 +39,18 @@ _TASKS = 2  # for each shard, when several frames are read together
 
 
 # --- in ------------------------------------------------------------------------------------------------
+
+
+def with_records(
+    rows: Mapping[str, Codes], frames: Mapping[str, Sequence[Any]], relations: Mapping[str, Relation], ids: Dictionary
+) -> dict[str, Codes]:
+    """Encoded rows, with those of frames for relations with records: their texts are read on the driver."""
+    found = dict(rows)
+    for name, several in frames.items():
+        if Type.RECORD in relations[name].types:
+            encoded = [encode_facts(frame, relations[name], ids) for frame in several]
+            found[name] = np.concatenate([*([rows[name]] if name in rows else []), *encoded])
+    return found
 
 
 @dataclass(frozen=True)
@@ -242,6 +256,16 @@ class ShardRows:
 def _remove(files: Sequence[str]) -> None:
     for path in files:
         Path(path).unlink(missing_ok=True)
+
+
+def schema_of(relation: Relation) -> StructType:
+    """The columns that users see; those of type `any` are marked, as in our Parquet files."""
+    kinds = {Type.NUMBER: LongType(), Type.UNSIGNED: DecimalType(20, 0), Type.FLOAT: DoubleType()}
+    fields = [
+        StructField(column.name, kinds.get(column.type, StringType()), True, MARK if column.type is Type.ANY else None)
+        for column in relation.columns
+    ]
+    return StructType(fields or [StructField("()", BooleanType())])
 
 
 def write_parquet(rows: Codes, relation: Relation, dictionary: Dictionary, path: Path) -> None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import atexit
 import secrets
-import shutil
 import sys
 import tempfile
 import weakref
@@ -20,8 +18,9 @@ from holdfast.backends.parted.partition import AnyParted
 from holdfast.backends.parted.store import PartedBackend
 from holdfast.backends.protocol import Engine, Facts, Watch
 from holdfast.backends.spark_parted.crew import SparkCrew, release_idle
-from holdfast.backends.spark_parted.frames import GivenFrame, ShardRows, taken_in
+from holdfast.backends.spark_parted.frames import GivenFrame, ShardRows, schema_of, taken_in, with_records
 from holdfast.backends.spark_parted.jobs import DIRECT, SHUFFLE, JobSettings
+from holdfast.backends.spark_parted.lending import frame_folder
 from holdfast.errors import Diagnostic, UsageError
 from holdfast.exclusive import InterruptedCommitError
 from holdfast.formats.fact_data import is_spark_frame
@@ -31,6 +30,7 @@ from holdfast.program.model import Relation
 from holdfast.quick_dataclass import dataclass
 from holdfast.spark_session import spark_errors
 from holdfast.user_functors import UserFunctor, functors_of, registered
+from holdfast.values import Type
 from holdfast.values.dictionary import Codes, Dictionary
 
 if TYPE_CHECKING:
@@ -57,6 +57,10 @@ class ShardOptions:
 
 class SparkPartedBackend(PartedBackend, ModuleBudget, Frames):
     """Facts on shards in the Python workers of Spark."""
+
+    is_elsewhere = True
+    session: SparkSession | None = None
+    """The user's, to which the DataFrames of relations belong."""
 
     def __init__(
         self,
@@ -160,10 +164,12 @@ class SparkPartedBackend(PartedBackend, ModuleBudget, Frames):
 
     def facts_with_frames(self, rows: Mapping[str, Codes], frames: Mapping[str, Sequence[Any]]) -> HeldFacts:
         """Encoded rows and DataFrames as a set of facts; the facts of these do not come to the driver."""
+        rows = with_records(rows, frames, self.relations, self.dictionary)
         given = [
             GivenFrame(frame, self.relations[name], self.placement.primary[name], self.placement.spreads(name))
             for name, several in frames.items()
             for frame in several
+            if Type.RECORD not in self.relations[name].types
         ]
         release_idle()  # the jobs that read them need cores
         files = taken_in(self._settings, self.dictionary, given)
@@ -194,12 +200,11 @@ class SparkPartedBackend(PartedBackend, ModuleBudget, Frames):
 
     def published(self, relation: Relation, files: Sequence[str]) -> DataFrame:
         """A DataFrame of the user's session with the facts that are in files; it outlives the knowledge base."""
-        folder = tempfile.mkdtemp(prefix="holdfast-frame-", dir=str(Path(self._settings.folder).parent))
-        atexit.register(shutil.rmtree, folder, ignore_errors=True)
+        folder = frame_folder(Path(self._settings.folder).parent)
         self._driver.ask("publish", relation, list(files), folder)
         self.crew.release()
         with spark_errors():
-            return self._settings.session.read.parquet(folder)
+            return (self.session or self._settings.session).read.schema(schema_of(relation)).parquet(folder)
 
     def _before_change(self, facts: HeldFacts) -> None:
         if self._unread:
@@ -239,7 +244,9 @@ def spark_parted(session: SparkSession, parts: int | None) -> Engine:
     def make(relations: Mapping[str, Relation], dictionary: Dictionary, watch: Watch) -> SparkPartedBackend:
         found = {field.name: session.conf.get(f"spark.holdfast.{field.name}", None) for field in fields(ShardOptions)}
         options = ShardOptions(**{name: _number(name, text) for name, text in found.items() if text})
-        return SparkPartedBackend(job_settings(session, parts), options, relations, dictionary, watch)
+        backend = SparkPartedBackend(job_settings(session, parts), options, relations, dictionary, watch)
+        backend.session = session
+        return backend
 
     return make
 
@@ -261,7 +268,7 @@ def job_settings(session: SparkSession, parts: int | None) -> JobSettings:
     wanted = parts or int(session.conf.get("spark.holdfast.shards", "0") or 0) or slots or context.defaultParallelism
     if slots and wanted > slots:
         message = f"{wanted} shards need {wanted} cores at once, and {context.master} has {slots}"
-        help = f"use spark-parted[{slots}], a master with more cores, or spark.holdfast.exchange=shuffle"
+        help = f"use spark[{slots}], a master with more cores, or spark.holdfast.exchange=shuffle"
         raise UsageError(Diagnostic("E1004", message, help=help))
     made = session.newSession()
     return JobSettings(made, secrets.token_hex(8), wanted, _folder(session, is_local=is_local), is_local, exchange)
@@ -301,7 +308,7 @@ def _folder(session: SparkSession, *, is_local: bool) -> str:
     """A new folder for the base and the log; all executors must reach it."""
     chosen = session.conf.get("spark.holdfast.directory", None)
     if not chosen and not is_local:
-        message = "spark-parted keeps its base and log in files, and needs a folder that all executors reach"
+        message = "the spark engine keeps its base and log in files, and needs a folder that all executors reach"
         raise UsageError(Diagnostic("E1004", message, help="set spark.holdfast.directory"))
     if chosen:
         Path(chosen).mkdir(parents=True, exist_ok=True)
@@ -309,5 +316,4 @@ def _folder(session: SparkSession, *, is_local: bool) -> str:
 
 
 def _refused(why: str) -> UsageError:
-    message = f"the spark-parted engine cannot run in this session: {why}"
-    return UsageError(Diagnostic("E0917", message, help='use engine="spark"'))
+    return UsageError(Diagnostic("E0917", f"the spark engine cannot run in this session: {why}"))
