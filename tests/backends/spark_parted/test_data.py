@@ -39,7 +39,8 @@ def test_facts_come_and_go_as_dataframes(spark: SparkSession, rows: int) -> None
     with kb.update() as update:
         update.delete("edge", engine.createDataFrame([(3, 1), (8, 8)], "x long, y long"))
         update.insert("edge", engine.createDataFrame([(3, 4)], "y long, x long").select("x", "y"))
-    assert (update.change.no_ops, set(update.change.added["edge"])) == (1, {(4, 3)})
+        update.insert("edge", spark.createDataFrame([(4, 3)], "x long, y long"))  # of another session, and given before
+    assert (update.change.no_ops, set(update.change.added["edge"])) == (2, {(4, 3)})
     assert (
         {tuple(row) for row in kb["path"].to_spark().collect()} == set(kb["path"]) == {(1, 2), (1, 3), (2, 3), (4, 3)}
     )
