@@ -53,7 +53,8 @@ class Workers:
         def make(relations: Mapping[str, Relation], dictionary: Dictionary, watch: Watch) -> SparkPartedBackend:
             folder = self.folder / secrets.token_hex(4)
             folder.mkdir()
-            settings = JobSettings(None, folder.name, parts, str(folder), True, self.exchange)  # type: ignore[arg-type]
+            where = str(folder)
+            settings = JobSettings(None, folder.name, parts, where, True, self.exchange, where)  # type: ignore[arg-type]
             backend = SparkPartedBackend(settings, ShardOptions(hold, rows), relations, dictionary, watch)
             self.backends.add(backend)
             return backend

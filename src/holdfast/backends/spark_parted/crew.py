@@ -39,6 +39,7 @@ AnyJob: TypeAlias = ShardJob | ShuffleJob
 READING = frozenset({
     "sizes", "rows", "derivations", "keys", "fanout", "unindexed", "smallest", "nbytes", "ranks", "deferred",
     "write", "publish", "traffic", "functors", "known", "hub_facts", "frequent",
+    "image",
 })  # fmt: skip
 """Commands that change nothing, or nothing that a restored shard does not get anyway."""
 _EXCHANGING = frozenset({"apply", "apply_ranked", "expand", "spread", "copy", "move"})  # commands that move rows
@@ -301,8 +302,22 @@ class SparkCrew:
                 if self._job is not job:
                     return
                 if time.monotonic() >= self._used + self._hold:
+                    self.save_images()
                     self.release()
                     return
+
+    def save_images(self) -> None:
+        """Have the shards write images if no update has begun since the last commit: nobody waits for them now."""
+        with self._lock:
+            known = self._committed
+            if self._job is None or self._job.repeats or self._settings.images is None:
+                return
+            if known.base is None or not all(_ends_an_update(c) for entry in self._journal for c in entry.commands):
+                return
+            try:
+                self._ask(self._job, [("image", (known.base, *known.records)[-1])], self._step)
+            except LostError:
+                self.abandon()
 
     def release(self) -> None:
         """End the job if it keeps cores; the shards stay in the memory of their workers."""
@@ -423,6 +438,11 @@ def _are_equal(entry: JournalEntry, answers: Sequence[Sequence[Any]]) -> bool:
     return all(
         now[place] == before[place] for now, before in zip(answers, entry.answers, strict=True) for place in compared
     )
+
+
+def _ends_an_update(command: ShardCommand) -> bool:
+    """Whether a command changes neither facts nor numbers, so that it may be repeated on an image made after it."""
+    return command[0] in ("clear", "clear_undo", "free", "tidy") or (command[0] == "remember" and not command[2])
 
 
 def _kept(entry: JournalEntry, keeps: Sequence[bool]) -> JournalEntry:

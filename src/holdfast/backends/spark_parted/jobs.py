@@ -40,6 +40,7 @@ class JobSettings:
     folder: str
     is_local: bool
     exchange: str = DIRECT  # or SHUFFLE
+    images: str | None = None  # the folder on each machine, see `TaskSettings`
 
     @property
     def host(self) -> str:
@@ -75,7 +76,13 @@ class ShardJob:
         key = secrets.token_bytes(32)
         self._door = Door(settings.host, key, self._welcome)
         task = TaskSettings(
-            self._door.address, key, settings.knowledge_base, settings.parts, settings.is_local, settings.folder
+            self._door.address,
+            key,
+            settings.knowledge_base,
+            settings.parts,
+            settings.is_local,
+            settings.folder,
+            settings.images,
         )
         self._thread = Thread(target=self._run, args=(task,), name="holdfast-job", daemon=True)
         self._thread.start()

@@ -263,8 +263,12 @@ def job_settings(session: SparkSession, parts: int | None) -> JobSettings:
         message = f"{wanted} shards need {wanted} cores at once, and {context.master} has {slots}"
         help = f"use spark-parted[{slots}], a master with more cores, or spark.holdfast.exchange=shuffle"
         raise UsageError(Diagnostic("E1004", message, help=help))
-    made = session.newSession()
-    return JobSettings(made, secrets.token_hex(8), wanted, _folder(session, is_local=is_local), is_local, exchange)
+    folder, images = _folder(session, is_local=is_local), session.conf.get("spark.holdfast.images", None) or ""
+    if images == "none":
+        images = None
+    elif is_local:  # where all files are on one machine, and go together
+        images = folder
+    return JobSettings(session.newSession(), secrets.token_hex(8), wanted, folder, is_local, exchange, images)
 
 
 def _exchange(session: SparkSession, conf: SparkConf) -> str:

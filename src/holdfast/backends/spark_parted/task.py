@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 from holdfast.backends.parted.exchange import Exchange, StoppedError
 from holdfast.backends.parted.partition import AnyParted
 from holdfast.backends.parted.shard import ShardCommand
+from holdfast.backends.spark_parted.images import image_folder
 from holdfast.backends.spark_parted.links import Door, SocketAddress, connected, shut, unpacked
 from holdfast.backends.spark_parted.recording import RecordedShard, RecordedState
 from holdfast.backends.spark_parted.replica import ReplicaDictionary
@@ -46,6 +47,8 @@ class TaskSettings:
     parts: int
     is_local: bool
     folder: str
+    images: str | None = None
+    """A folder on each machine for images, "" for the usual place of temporary files; None: no images."""
 
 
 @dataclass(frozen=True)
@@ -184,11 +187,11 @@ def _sent(peer: Connection, turn: int, data: bytes) -> None:
 class HeldShard:
     """A shard in the memory of this worker, with the plans that it knows."""
 
-    def __init__(self, number: int, parts: int, folder: str) -> None:
+    def __init__(self, number: int, parts: int, folder: str, images: str | None = None) -> None:
         self.dictionary, self.watch = ReplicaDictionary(), TaskWatch()
         exchange = SocketExchange(number, {}, self.dictionary)
         self.shard = RecordedShard(number, parts, exchange, self.dictionary, self.watch)
-        self.shard.folder = folder
+        self.shard.folder, self.shard.images = folder, images
         self.plans: dict[int, AnyParted] = {}
 
     @property
@@ -308,7 +311,7 @@ class _Task:
         place = settings.knowledge_base, number
         held = self._held.get(place)
         if assigned.saved is not None:
-            held = HeldShard(number, settings.parts, settings.folder)
+            held = HeldShard(number, settings.parts, settings.folder, image_folder(settings))
         assert held is not None
         self._drop()
         held.dictionary.connection = connected(settings.driver, settings.key, (VALUES, number))
