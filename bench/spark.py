@@ -8,11 +8,12 @@
     python -m bench.spark updates --facts 5000 --count 1000 --only ends
 
 One after the other, each once or `--times`; a small run of each comes first, because a Java is slow until it has
-compiled what it runs.  Each can be run alone, and a run that takes longer than `--seconds` ends with an error.  Beside the seconds stand the seconds of processor, which others on the machine disturb less, the number of jobs,
-and the bytes that went through shuffles, by Spark's own account of its stages, and between shards, by theirs.  At the
-end stands what matters: evaluation in parts of what PySpark by hand takes, updates in parts of the evaluation.
-`parted` are shards that send rows directly, `shuffle` those that use Spark's shuffle.  `chain` asks what a round costs
-that has hardly anything to do, and `updates` whether a session with many updates slows down or grows.
+compiled what it runs.  Each can be run alone, and a run that takes longer than `--seconds` ends with an error.  Beside
+the seconds stand the seconds of processor, which others on the machine disturb less, the number of jobs, and the bytes
+that went through shuffles, by Spark's own account of its stages, and between shards, by theirs.  At the end stands what
+matters: evaluation in parts of what PySpark by hand takes, updates in parts of the evaluation.  `parted` are shards
+that send rows directly, `shuffle` those that use Spark's shuffle.  `chain` asks what a round costs that has hardly
+anything to do, and `updates` whether a session with many updates slows down or grows.
 """
 
 from __future__ import annotations
@@ -148,7 +149,7 @@ class Bench:
     def run(self, workload: str, facts: int, only: list[str]) -> None:
         """One workload by everyone asked for."""
         frames = (work.chains if workload == "closure" else work.campuses)(self.spark, facts)
-        given = sum(frame.count() for frame in frames.values())
+        given = work.facts_of(workload, facts)
         if self.is_loud:
             print(f"{workload}: {given:,} facts")
         if "hand" in only:
