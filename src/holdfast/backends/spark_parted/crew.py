@@ -9,7 +9,6 @@ commit is one more command, by which each shard writes its record; when all have
 from __future__ import annotations
 
 import math
-import shutil
 import time
 import weakref
 from collections.abc import Callable, Iterator, Sequence
@@ -22,6 +21,7 @@ from typing import Any, Protocol, TypeAlias, TypeVar, runtime_checkable
 from holdfast.backends.parted.placement import Placement
 from holdfast.backends.parted.shard import ShardCommand
 from holdfast.backends.protocol import Watch
+from holdfast.backends.spark_parted.folders import remove_folder
 from holdfast.backends.spark_parted.jobs import SHUFFLE, JobSettings, LostError, ShardJob, ShardReply
 from holdfast.backends.spark_parted.links import PlanNumbers
 from holdfast.backends.spark_parted.recording import RecordedState, record_name
@@ -341,7 +341,7 @@ class SparkCrew:
         """The knowledge base is gone."""
         with self._lock:
             self._end()
-            shutil.rmtree(self._settings.folder, ignore_errors=True)
+            remove_folder(self._settings.folder)
 
     # --- transactions ----------------------------------------------------------------------------------
 

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import atexit
 import secrets
-import shutil
 import sys
-import tempfile
 import weakref
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import fields
@@ -20,6 +17,7 @@ from holdfast.backends.parted.partition import AnyParted
 from holdfast.backends.parted.store import PartedBackend
 from holdfast.backends.protocol import Engine, Facts, Watch
 from holdfast.backends.spark_parted.crew import SparkCrew, release_idle
+from holdfast.backends.spark_parted.folders import frame_folder, new_folder
 from holdfast.backends.spark_parted.frames import GivenFrame, ShardRows, taken_in
 from holdfast.backends.spark_parted.jobs import DIRECT, SHUFFLE, JobSettings
 from holdfast.backends.spark_parted.tls import made_identity
@@ -193,8 +191,7 @@ class SparkPartedBackend(PartedBackend, ModuleBudget, Frames):
 
     def published(self, relation: Relation, files: Sequence[str]) -> DataFrame:
         """A DataFrame of the user's session with the facts that are in files; it outlives the knowledge base."""
-        folder = tempfile.mkdtemp(prefix="holdfast-frame-", dir=str(Path(self._settings.folder).parent))
-        atexit.register(shutil.rmtree, folder, ignore_errors=True)
+        folder = frame_folder(self._settings.folder)
         self._driver.ask("publish", relation, list(files), folder)
         self.crew.release()
         with spark_errors():
@@ -320,7 +317,7 @@ def _folder(session: SparkSession, *, is_local: bool) -> str:
         raise UsageError(Diagnostic("E1004", message, help="set spark.holdfast.directory"))
     if chosen:
         Path(chosen).mkdir(parents=True, exist_ok=True)
-    return tempfile.mkdtemp(prefix="holdfast-shards-", dir=chosen or None)
+    return new_folder(chosen)
 
 
 def _refused(why: str) -> UsageError:
