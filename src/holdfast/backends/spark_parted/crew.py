@@ -109,6 +109,7 @@ class SparkCrew:
         self._lock = RLock()
         self._job: AnyJob | None = None
         self._is_limited = True
+        self._is_saving = False  # images: no call of the user runs, whose seconds are counted
         self._used = 0.0  # when the job was
         self._turns = count(1)
         self._step = 0
@@ -225,7 +226,7 @@ class SparkCrew:
         return math.inf, math.inf
 
     def _look_around(self) -> None:
-        if self._is_limited and isinstance(self._watch, LimitedWatch):
+        if self._is_limited and not self._is_saving and isinstance(self._watch, LimitedWatch):
             self._watch.waiting()
         else:
             checkpoint()
@@ -314,10 +315,13 @@ class SparkCrew:
                 return
             if known.base is None or not all(_ends_an_update(c) for entry in self._journal for c in entry.commands):
                 return
+            self._is_saving = True
             try:
                 self._ask(self._job, [("image", (known.base, *known.records)[-1])], self._step)
             except LostError:
                 self.abandon()
+            finally:
+                self._is_saving = False
 
     def release(self) -> None:
         """End the job if it keeps cores; the shards stay in the memory of their workers."""
