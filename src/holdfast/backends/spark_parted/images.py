@@ -126,6 +126,7 @@ class _Writer:
         columns["status"] = table.status[:size] & _LASTING
         if table.name in ranking.founded.arrays:
             columns["rank"], columns["founded"] = ranking.numbers(table.name, np.arange(size, dtype=np.int32))
+        membership: tuple[_Place, int, int | None]
         if isinstance(known, GriddedRows):
             membership = self.put(known.cells[: known.largest + 1]), known.growing, known.largest
         else:
@@ -169,12 +170,13 @@ def map_image(path: Path, tables: dict[str, Table], ranking: MemoryRanking) -> b
 
 def _map_table(whole: mmap.mmap, table: Table, saved: dict[str, Any], ranking: MemoryRanking) -> None:
     columns = {name: _array(whole, place) for name, place in saved["columns"].items()}
-    place, *form = saved["membership"]
-    cells, membership = _array(whole, place), HashedRows(may_be_gridded=bool(form[0]))
-    if form[1] is not None:
-        membership = GriddedRows(cells, *form)
+    place, first, second = saved["membership"]
+    membership: HashedRows | GriddedRows
+    if second is not None:
+        membership = GriddedRows(_array(whole, place), first, second)
     else:
-        membership.slots, membership.size = cells, saved["size"]
+        membership = HashedRows(_array(whole, place), may_be_gridded=bool(first))
+        membership.size = saved["size"]
     numbers = columns["nonrecursive"], columns["recursive"]
     table.take_over(saved["size"], columns["rows"], columns["status"], *numbers, membership)
     for key, index in saved["indexes"].items():

@@ -148,7 +148,8 @@ class ShardJob:
     def _received(self) -> list[Any]:
         replies: dict[Link, Any] = {}
         while len(replies) < len(self._links):
-            for link in wait([link for link in self._links if link not in replies], LOOK):
+            waiting: list[Any] = [link for link in self._links if link not in replies]
+            for link in wait(waiting, LOOK):
                 assert isinstance(link, Link)
                 try:
                     replies[link] = pickle.loads(link.recv_bytes())

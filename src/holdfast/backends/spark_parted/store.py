@@ -259,7 +259,8 @@ def job_settings(session: SparkSession, parts: int | None) -> JobSettings:
         message = f"{wanted} shards need {wanted} cores at once, and {context.master} has {slots}"
         help = f"use spark-parted[{slots}], a master with more cores, or spark.holdfast.exchange=shuffle"
         raise UsageError(Diagnostic("E1004", message, help=help))
-    folder, images = _folder(session, is_local=is_local), session.conf.get("spark.holdfast.images", None) or ""
+    folder = _folder(session, is_local=is_local)
+    images: str | None = session.conf.get("spark.holdfast.images", None) or ""
     if images == "none":
         images = None
     elif is_local:  # where all files are on one machine, and go together
