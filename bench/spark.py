@@ -1,24 +1,29 @@
 """`python -m bench.spark`: this engine on Spark, PySpark written by hand, and Spark's recursive SQL, in one session.
 
     python -m bench.spark closure --facts 1000000
-    python -m bench.spark universities --facts 10000000 --only parted,hand
+    python -m bench.spark universities --facts 10000000 --only hand
+    python -m bench.spark universities --facts 10000000 --only parted --times 2
     python -m bench.spark chain --rounds 500
     python -m bench.spark updates --facts 50000 --count 1000 --only modules
     python -m bench.spark updates --facts 5000 --count 1000 --only ends
 
-One after the other, each once; a small run of each comes first, because a Java is slow until it has compiled what it
-runs.  Beside the seconds stand the seconds of processor, which others on the machine disturb less, the number of jobs,
-and the bytes that went through shuffles, by Spark's own account of its stages, and between shards, by theirs.  At the
-end stands what matters: evaluation in parts of what PySpark by hand takes, updates in parts of the evaluation.
-`parted` are shards that send rows directly, `shuffle` those that use Spark's shuffle.  `chain` asks what a round costs
-that has hardly anything to do, and `updates` whether a session with many updates slows down or grows.
+One after the other, each once or `--times`; a small run of each comes first, because a Java is slow until it has
+compiled what it runs.  Each can be run alone, and a run that takes longer than `--seconds` ends with an error.  Beside
+the seconds stand the seconds of processor, which others on the machine disturb less, the number of jobs, and the bytes
+that went through shuffles, by Spark's own account of its stages, and between shards, by theirs.  At the end stands what
+matters: evaluation in parts of what PySpark by hand takes, updates in parts of the evaluation.  `parted` are shards
+that send rows directly, `shuffle` those that use Spark's shuffle.  `chain` asks what a round costs that has hardly
+anything to do, and `updates` whether a session with many updates slows down or grows.
 """
 
 from __future__ import annotations
 
 import argparse
+import faulthandler
 import os
 import random
+import signal
+import sys
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
@@ -118,6 +123,7 @@ class Bench:
 
     spark: SparkSession
     meter: Meter
+    times: int = 1  # that ours is run after the warm-up
     is_loud: bool = False
     costs: dict[str, tuple[float, float]] = field(default_factory=dict)  # seconds, and seconds of processor
 
@@ -141,25 +147,29 @@ class Bench:
     def run(self, workload: str, facts: int, only: list[str]) -> None:
         """One workload by everyone asked for."""
         frames = (work.chains if workload == "closure" else work.campuses)(self.spark, facts)
-        given = sum(frame.count() for frame in frames.values())
+        given = work.facts_of(workload, facts)
         if self.is_loud:
             print(f"{workload}: {given:,} facts")
         if "hand" in only:
             self.timed(BY_HAND, lambda: self._by_hand(workload, frames))
         if "sql" in only and workload == "closure":
             self.timed("recursive SQL", lambda: f"{work.closure_by_sql(frames['edge']):,}")
-        for exchange, title in _SHARDS.items():
-            if title in only:
-                self.spark.conf.set("spark.holdfast.exchange", exchange)
-                self._ours(title, workload, frames, "spark", ())
-        if "modules" in only:
-            on_driver = self.spark.newSession()
-            on_driver.conf.set("spark.holdfast.moduleRows", str(given))
-            self._ours("with modules", workload, frames, on_driver, MODULES)
+        for turn in range(1, 1 + (self.times if self.is_loud else 1)):
+            self._run_ours(workload, frames, only, given, "" if turn == 1 else f" ({turn})")
         for frame in frames.values():
             frame.unpersist()
         if self.is_loud:
             self._compare()
+
+    def _run_ours(self, workload: str, frames: work.Frames, only: list[str], given: int, suffix: str) -> None:
+        for exchange, title in _SHARDS.items():
+            if title in only:
+                self.spark.conf.set("spark.holdfast.exchange", exchange)
+                self._ours(title + suffix, workload, frames, "spark", ())
+        if "modules" in only:
+            on_driver = self.spark.newSession()
+            on_driver.conf.set("spark.holdfast.moduleRows", str(given))
+            self._ours(f"with modules{suffix}", workload, frames, on_driver, MODULES)
 
     def _compare(self) -> None:
         """Evaluation beside that by hand, and updates beside their evaluation."""
@@ -241,6 +251,12 @@ def _sizes(change: holdfast.Change) -> str:
     return f"{added:,} added, {removed:,} removed"
 
 
+def _too_long(*_: object) -> None:
+    """The time is over, wherever the program is."""
+    faulthandler.dump_traceback(all_threads=True)
+    sys.exit("bench.spark: stopped, it took too long")
+
+
 def main() -> None:
     """The command line."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -250,11 +266,16 @@ def main() -> None:
     options.add_argument("--only", default="", help="of parted, shuffle, modules, hand, sql, or some engines")
     options.add_argument("--rounds", type=int, default=500, help="of a chain")
     options.add_argument("--count", type=int, default=1000, help="of updates")
+    options.add_argument("--times", type=int, default=1, help="run ours so often")
+    options.add_argument("--seconds", type=int, default=0, help="end after so many seconds")
     options.add_argument("--cold", action="store_true", help="no small run first")
     given = options.parse_args()
+    if given.seconds:
+        signal.signal(signal.SIGALRM, _too_long)
+        signal.alarm(given.seconds)
     spark = spark_session(SparkOptions(conf={"spark.driver.memory": given.memory, **_SETTINGS.get(given.workload, {})}))
     default = "memory,parted,one" if given.workload == "chain" else "hand,parted,shuffle,modules,sql"
-    bench, only = Bench(spark, Meter(spark)), (given.only or default).split(",")
+    bench, only = Bench(spark, Meter(spark), given.times), (given.only or default).split(",")
     if given.workload == "chain":
         bench.is_loud = True
         chain(bench, given.rounds, only)

@@ -65,13 +65,26 @@ def closure_by_sql(edge: DataFrame) -> int:
 # --- universities ------------------------------------------------------------------------------------
 
 
+def facts_of(workload: str, number: int) -> int:
+    """How many facts there are when so many are asked for."""
+    return number // LENGTH * LENGTH if workload == "closure" else _copies(number) * _facts_of_one()
+
+
+def _facts_of_one() -> int:
+    return sum(map(len, universities(1).values()))
+
+
+def _copies(number: int) -> int:
+    return max(1, round(number / _facts_of_one()))
+
+
 def campuses(spark: SparkSession, number: int) -> Frames:
     """About so many facts: one university, made by `bench.universities`, again and again with other numbers."""
     import pyarrow as pa
 
     one = universities(1)
     most = 1 + max(value for rows in one.values() for row in rows for value in row)
-    copies = spark.range(max(1, round(number / sum(map(len, one.values()))))).withColumnRenamed("id", "copy")
+    copies = spark.range(_copies(number)).withColumnRenamed("id", "copy")
     made = {}
     for name, rows in one.items():
         columns = list(zip(*rows, strict=True))

@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from holdfast.backends.spark_parted.lending import lending
+from holdfast.backends.spark_parted.folders import lending
 from holdfast.errors import DamagedData, Diagnostic, HoldfastError, UsageError
 from holdfast.formats.fact_data import FactParts
 from holdfast.knowledge.engines import EngineChoice

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
-from holdfast.backends.spark_parted.lending import lending
+from holdfast.backends.spark_parted.folders import lending
 from holdfast.errors import Diagnostic, UsageError
 from holdfast.pipeline.checking import DELETE, INSERT
 from holdfast.pipeline.model import Pipeline, Place, Sink

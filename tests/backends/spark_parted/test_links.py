@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 from holdfast.backends.parted.partition import PartedPlan
-from holdfast.backends.spark_parted.links import Door, PlanNumbers, connected, unpacked
+from holdfast.backends.spark_parted.links import Door, JobKey, PlanNumbers, connected, unpacked
 from holdfast.plans.model import GOAL, Plan
 
 LOOPBACK = "127.0.0.1"
-KEY = b"k" * 32
+KEY = JobKey(b"k" * 32)
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def test_both_sides_know_the_secret(door: Door, guests: Any) -> None:
 
 def test_a_stranger_is_not_let_in_and_keeps_nobody_out(door: Door, guests: Any) -> None:
     with socket.create_connection(door.address), pytest.raises((EOFError, OSError)):  # a silent one, and a wrong one
-        connected(door.address, b"w" * 32, pickle.dumps("hello"))
+        connected(door.address, JobKey(b"w" * 32), pickle.dumps("hello"))
     connected(door.address, KEY, "me")
     assert guests.get(timeout=10)[1] == "me"
     assert guests.empty()

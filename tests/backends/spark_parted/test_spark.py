@@ -7,6 +7,7 @@ import signal
 from collections.abc import Iterator
 from decimal import Decimal
 from itertools import count
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -49,7 +50,8 @@ def exchange(request: pytest.FixtureRequest, spark: SparkSession) -> Iterator[st
     chosen = str(getattr(request, "param", DIRECT))
     spark.conf.set("spark.holdfast.exchange", chosen)
     yield chosen
-    spark.conf.unset("spark.holdfast.exchange")
+    for name in ("exchange", "tls"):
+        spark.conf.unset(f"spark.holdfast.{name}")
 
 
 def crew_of(kb: holdfast.KnowledgeBase) -> SparkCrew:
@@ -215,3 +217,28 @@ def test_the_session_decides_how_rows_move(spark: SparkSession, chosen: str, set
     else:
         with pytest.raises(errors.UsageError, match=expected):
             _exchange(spark, conf)
+
+
+def test_connections_are_encrypted(spark: SparkSession) -> None:
+    spark.conf.set("spark.holdfast.tls", "true")
+    conf: Any = {"spark.network.crypto.enabled": "true"}
+    assert _exchange(spark, conf) == DIRECT
+    named = ".decl e(x: symbol, y: symbol)\n.decl p(x: symbol)\np(cat(x, y)) :- e(x, z), e(z, y)."
+    frame = spark.createDataFrame([("a", "b"), ("b", "c")], "x string, y string")
+    kb = holdfast.from_text(named, {"e": frame}, engine=ENGINE)
+    assert crew_of(kb)._settings.identity is not None
+    kb.apply(holdfast.Update(insert={"e": [("c", "d")]}))
+    assert set(kb["p"]) == {("ac",), ("bd",)}
+
+
+def test_killed_workers_leave_images() -> None:
+    kb = holdfast.from_text(CLOSURE, {"edge": CHAIN}, engine=ENGINE, modules=())
+    crew = crew_of(kb)
+    crew.save_images()
+    assert len(list(Path(crew._settings.folder).glob("image-*"))) == 2
+    for pid in crew.pids:
+        os.kill(pid, signal.SIGKILL)
+    kb.apply(holdfast.Update(delete={"edge": [(3, 4)]}))
+    expected = holdfast.from_text(CLOSURE, {"edge": [edge for edge in CHAIN if edge != (3, 4)]}, modules=())
+    assert crew.restored == 1
+    assert counters_of(kb) == counters_of(expected)

@@ -26,6 +26,7 @@ from holdfast.backends.spark_parted.recording import RecordedShard
 from holdfast.backends.spark_parted.shuffle import ShuffleJob
 from holdfast.backends.spark_parted.store import ShardOptions, SparkPartedBackend
 from holdfast.backends.spark_parted.task import LOOPBACK, HeldShards, TaskSettings, hold_shard
+from holdfast.backends.spark_parted.tls import Identity
 from holdfast.program.model import Relation
 from holdfast.values.dictionary import Dictionary
 
@@ -41,6 +42,7 @@ class Workers:
         self.risk = 0.0  # that a worker dies at a command
         self.after: str | None = None  # a worker dies when it has done such a command and not answered
         self.exchange = DIRECT
+        self.identity: Identity | None = None  # with which connections are encrypted
         self.killed = self.jobs = self.retried = 0
         self.backends = weakref.WeakSet[SparkPartedBackend]()
         self._held: dict[str, list[HeldShards]] = {}
@@ -53,7 +55,8 @@ class Workers:
         def make(relations: Mapping[str, Relation], dictionary: Dictionary, watch: Watch) -> SparkPartedBackend:
             folder = self.folder / secrets.token_hex(4)
             folder.mkdir()
-            settings = JobSettings(None, folder.name, parts, str(folder), True, self.exchange)  # type: ignore[arg-type]
+            where = str(folder)
+            settings = JobSettings(None, folder.name, parts, where, True, self.exchange, self.identity, where)  # type: ignore[arg-type]
             backend = SparkPartedBackend(settings, ShardOptions(hold, rows), relations, dictionary, watch)
             self.backends.add(backend)
             return backend

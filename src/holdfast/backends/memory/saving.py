@@ -62,7 +62,8 @@ def restore_table(backend: MemoryBackend, name: str, saved: SavedTable) -> None:
     rows = arrays["rows"]
     if not len(rows):
         return
-    table.take_over(rows, arrays["status"], arrays["nonrecursive"], arrays["recursive"], _membership(saved))
+    numbers_of_rows = arrays["nonrecursive"], arrays["recursive"]
+    table.take_over(len(rows), rows, arrays["status"], *numbers_of_rows, _membership(saved))
     backend.ranking.restore(name, [arrays[kind] for kind in _RANKS if kind in arrays])
     backend.explicit.take_over(name, numbers["explicit"])
     backend.materialisation.take_over(name, numbers["materialisation"])

@@ -96,15 +96,16 @@ class Table:
 
     def take_over(
         self,
+        size: int,
         rows: Rows,
         status: NDArray[np.uint8],
         nonrecursive: NDArray[np.int32],
         recursive: NDArray[np.int32],
         membership: HashedRows | GriddedRows,
     ) -> None:
-        """Have these rows, in place of none."""
+        """Have this number of rows, in place of none; the arrays may have capacity for more, filled with zeros."""
         self._columns = rows, status, zeros((len(rows),), np.uint8), nonrecursive, recursive
-        self.size, self.membership = len(rows), membership
+        self.size, self.membership = size, membership
         self._grown(self.nbytes)
 
     def mend(self, lasting: np.uint8) -> None:
@@ -128,6 +129,11 @@ class Table:
             index.cover(self.rows, self.size)
             self._grown(self.nbytes)
         return index
+
+    @property
+    def indexes(self) -> dict[tuple[int, ...], Index]:
+        """All indexes, by their columns."""
+        return self._indexes
 
     def present_index(self, key: tuple[int, ...]) -> Index | None:
         """The index on some columns, as it is, if there is one."""

@@ -9,7 +9,6 @@ commit is one more command, by which each shard writes its record; when all have
 from __future__ import annotations
 
 import math
-import shutil
 import time
 import weakref
 from collections.abc import Callable, Iterator, Sequence
@@ -22,6 +21,7 @@ from typing import Any, Protocol, TypeAlias, TypeVar, runtime_checkable
 from holdfast.backends.parted.placement import Placement
 from holdfast.backends.parted.shard import ShardCommand
 from holdfast.backends.protocol import Watch
+from holdfast.backends.spark_parted.folders import remove_folder
 from holdfast.backends.spark_parted.jobs import SHUFFLE, JobSettings, LostError, ShardJob, ShardReply
 from holdfast.backends.spark_parted.links import PlanNumbers
 from holdfast.backends.spark_parted.recording import RecordedState, record_name
@@ -39,6 +39,7 @@ AnyJob: TypeAlias = ShardJob | ShuffleJob
 READING = frozenset({
     "sizes", "rows", "derivations", "keys", "fanout", "unindexed", "smallest", "nbytes", "ranks", "deferred",
     "write", "publish", "traffic", "functors", "known", "hub_facts", "frequent",
+    "image",
 })  # fmt: skip
 """Commands that change nothing, or nothing that a restored shard does not get anyway."""
 _EXCHANGING = frozenset({"apply", "apply_ranked", "expand", "spread", "copy", "move"})  # commands that move rows
@@ -108,6 +109,7 @@ class SparkCrew:
         self._lock = RLock()
         self._job: AnyJob | None = None
         self._is_limited = True
+        self._is_saving = False  # images: no call of the user runs, whose seconds are counted
         self._used = 0.0  # when the job was
         self._turns = count(1)
         self._step = 0
@@ -224,7 +226,7 @@ class SparkCrew:
         return math.inf, math.inf
 
     def _look_around(self) -> None:
-        if self._is_limited and isinstance(self._watch, LimitedWatch):
+        if self._is_limited and not self._is_saving and isinstance(self._watch, LimitedWatch):
             self._watch.waiting()
         else:
             checkpoint()
@@ -301,8 +303,25 @@ class SparkCrew:
                 if self._job is not job:
                     return
                 if time.monotonic() >= self._used + self._hold:
+                    self.save_images()
                     self.release()
                     return
+
+    def save_images(self) -> None:
+        """Have the shards write images if no update has begun since the last commit: nobody waits for them now."""
+        with self._lock:
+            known = self._committed
+            if self._job is None or self._job.repeats or self._settings.images is None:
+                return
+            if known.base is None or not all(_ends_an_update(c) for entry in self._journal for c in entry.commands):
+                return
+            self._is_saving = True
+            try:
+                self._ask(self._job, [("image", (known.base, *known.records)[-1])], self._step)
+            except LostError:
+                self.abandon()
+            finally:
+                self._is_saving = False
 
     def release(self) -> None:
         """End the job if it keeps cores; the shards stay in the memory of their workers."""
@@ -326,7 +345,7 @@ class SparkCrew:
         """The knowledge base is gone."""
         with self._lock:
             self._end()
-            shutil.rmtree(self._settings.folder, ignore_errors=True)
+            remove_folder(self._settings.folder)
 
     # --- transactions ----------------------------------------------------------------------------------
 
@@ -423,6 +442,11 @@ def _are_equal(entry: JournalEntry, answers: Sequence[Sequence[Any]]) -> bool:
     return all(
         now[place] == before[place] for now, before in zip(answers, entry.answers, strict=True) for place in compared
     )
+
+
+def _ends_an_update(command: ShardCommand) -> bool:
+    """Whether a command changes neither facts nor numbers, so that it may be repeated on an image made after it."""
+    return command[0] in ("clear", "clear_undo", "free", "tidy") or (command[0] == "remember" and not command[2])
 
 
 def _kept(entry: JournalEntry, keeps: Sequence[bool]) -> JournalEntry:

@@ -19,7 +19,7 @@ from holdfast.backends.parted.handles import PartedFacts
 from holdfast.backends.parted.partition import Hubs, routed
 from holdfast.backends.spark_parted.columns import checked_frame, spark_type, types_of, value_of
 from holdfast.backends.spark_parted.jobs import SHUFFLE, JobSettings
-from holdfast.backends.spark_parted.links import Door, SocketAddress, connected
+from holdfast.backends.spark_parted.links import Door, JobKey, SocketAddress, connected, new_key
 from holdfast.backends.spark_parted.replica import codes_by, encoded_values, serve_values
 from holdfast.formats.parquet import MARK
 from holdfast.formats.python_data import encode_facts
@@ -68,7 +68,7 @@ class IntakeSettings:
     """What a task has to know that turns rows of DataFrames into codes."""
 
     driver: SocketAddress | None  # None: tasks have no connections
-    key: bytes
+    key: JobKey
     kinds: tuple[tuple[tuple[Type, ...], int, Hubs], ...]  # of each frame: the types of its columns, and its places
     parts: int
     path: str  # of its files, without their numbers
@@ -91,7 +91,7 @@ def taken_in(settings: JobSettings, dictionary: Dictionary, given: Sequence[Give
     groups: dict[tuple[str, ...], list[GivenFrame]] = {}
     for each in given:
         groups.setdefault(tuple(map(spark_type, types_of(each.relation))), []).append(each)
-    key, files = secrets.token_bytes(32), dict[str, list[str]]()
+    key, files = new_key(settings.identity), dict[str, list[str]]()
     door = None
     if settings.exchange != SHUFFLE:
         door = Door(settings.host, key, lambda connection, _: serve_values(connection, dictionary))

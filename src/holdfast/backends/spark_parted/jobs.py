@@ -7,13 +7,14 @@ import queue
 import secrets
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from multiprocessing.connection import Connection, wait
+from multiprocessing.connection import wait
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
-from holdfast.backends.spark_parted.links import Door, shut
+from holdfast.backends.spark_parted.links import Door, Link, new_key, shut
 from holdfast.backends.spark_parted.replica import serve_values
 from holdfast.backends.spark_parted.task import COMMAND, LOOPBACK, Arrival, Assignment, TaskSettings, Usage, serve
+from holdfast.backends.spark_parted.tls import Identity
 from holdfast.quick_dataclass import dataclass
 from holdfast.spark_session import spark_cause
 from holdfast.values.dictionary import Dictionary
@@ -40,6 +41,8 @@ class JobSettings:
     folder: str
     is_local: bool
     exchange: str = DIRECT  # or SHUFFLE
+    identity: Identity | None = None  # that encrypts connections
+    images: str | None = None  # the folder on each machine, see `TaskSettings`
 
     @property
     def host(self) -> str:
@@ -67,15 +70,21 @@ class ShardJob:
 
     def __init__(self, settings: JobSettings, dictionary: Dictionary, look: Callable[[], None]) -> None:
         self._settings, self._dictionary, self._look_around = settings, dictionary, look
-        self._arrivals: queue.Queue[tuple[Arrival, Connection]] = queue.Queue()
-        self._links: list[Connection] = []
+        self._arrivals: queue.Queue[tuple[Arrival, Link]] = queue.Queue()
+        self._links: list[Link] = []
         self.pids: list[int] = []  # of the workers, by shard
         self._failure: BaseException | None = None
         self._tag = f"holdfast-{secrets.token_hex(8)}"
-        key = secrets.token_bytes(32)
+        key = new_key(settings.identity)
         self._door = Door(settings.host, key, self._welcome)
         task = TaskSettings(
-            self._door.address, key, settings.knowledge_base, settings.parts, settings.is_local, settings.folder
+            self._door.address,
+            key,
+            settings.knowledge_base,
+            settings.parts,
+            settings.is_local,
+            settings.folder,
+            settings.images,
         )
         self._thread = Thread(target=self._run, args=(task,), name="holdfast-job", daemon=True)
         self._thread.start()
@@ -92,7 +101,7 @@ class ShardJob:
         numbers = session.range(0, parts, 1, parts)
         numbers.mapInArrow(lambda batches: serve(task, batches), "id bigint", barrier=True).collect()
 
-    def _welcome(self, connection: Connection, hello: tuple[str, Any]) -> None:
+    def _welcome(self, connection: Link, hello: tuple[str, Any]) -> None:
         purpose, about = hello
         if purpose == COMMAND:
             self._arrivals.put((about, connection))
@@ -103,7 +112,7 @@ class ShardJob:
 
     def arrivals(self) -> list[Arrival]:
         """The tasks, when all have come."""
-        came: list[tuple[Arrival, Connection]] = []
+        came: list[tuple[Arrival, Link]] = []
         while len(came) < self._settings.parts:
             try:
                 came.append(self._arrivals.get(timeout=LOOK))
@@ -130,17 +139,18 @@ class ShardJob:
             self._sending(link, message)
         return [ShardReply(*reply) for reply in self._received()]
 
-    def _sending(self, link: Connection, message: bytes) -> None:
+    def _sending(self, link: Link, message: bytes) -> None:
         try:
             link.send_bytes(message)
         except OSError as error:
             raise LostError(self._cause()) from error
 
     def _received(self) -> list[Any]:
-        replies: dict[Connection, Any] = {}
+        replies: dict[Link, Any] = {}
         while len(replies) < len(self._links):
-            for link in wait([link for link in self._links if link not in replies], LOOK):
-                assert isinstance(link, Connection)
+            waiting: list[Any] = [link for link in self._links if link not in replies]
+            for link in wait(waiting, LOOK):
+                assert isinstance(link, Link)
                 try:
                     replies[link] = pickle.loads(link.recv_bytes())
                 except (EOFError, OSError) as error:

@@ -1,7 +1,7 @@
 """Connections between the driver and tasks, and between tasks: authenticated by the secret of a job, then pickled.
 
-Both sides prove that they know the secret, which Spark's job carries to the tasks, before anything is unpickled.  The
-traffic after that is not encrypted.
+Both sides prove that they know the secret, which Spark's job carries to the tasks, before anything is unpickled.  If
+the key of the job has a certificate, all of that is encrypted (`tls.py`).
 """
 
 from __future__ import annotations
@@ -19,19 +19,35 @@ from threading import Thread
 from typing import Any, TypeAlias
 
 from holdfast.backends.parted.partition import AnyParted, PartedAggregate, PartedPlan, RankedPlan
+from holdfast.backends.spark_parted.tls import Identity, SecureConnection
 from holdfast.plans.model import GOAL
+from holdfast.quick_dataclass import dataclass
 
 SocketAddress: TypeAlias = tuple[str, int]
+Link: TypeAlias = Connection | SecureConnection
 
 _NONCE = 32
 _PATIENCE = 30  # seconds that a stranger may stay silent
 _KINDS = (PartedPlan, PartedAggregate, RankedPlan)
 
 
+@dataclass(frozen=True)
+class JobKey:
+    """What the processes of one job have: a secret, and what encrypts their connections, if anything does."""
+
+    secret: bytes
+    identity: Identity | None = None
+
+
+def new_key(identity: Identity | None) -> JobKey:
+    """The key of a new job."""
+    return JobKey(secrets.token_bytes(32), identity)
+
+
 class Door:
     """Accepts the connections of one job."""
 
-    def __init__(self, host: str, key: bytes, welcome: Callable[[Connection, Any], None]) -> None:
+    def __init__(self, host: str, key: JobKey, welcome: Callable[[Link, Any], None]) -> None:
         self._key, self._welcome = key, welcome
         self._socket = socket.create_server((host, 0), backlog=128)
         Thread(target=self._accept, name="holdfast-door", daemon=True).start()
@@ -59,15 +75,15 @@ class Door:
     def _meet(self, came: socket.socket) -> None:
         """Admit peers that know the secret; a thread each, so that a silent peer does not delay the others."""
         try:
-            connection = _connection(came)
+            connection = _connection(came, self._key, is_host=True)
             nonce = secrets.token_bytes(_NONCE)
             connection.send_bytes(nonce)
             answer = connection.recv_bytes(2 * _NONCE)
             theirs, proof = answer[:_NONCE], answer[_NONCE:]
-            if not hmac.compare_digest(proof, _proof(self._key, b"guest", nonce, theirs)):
+            if not hmac.compare_digest(proof, _proof(self._key.secret, b"guest", nonce, theirs)):
                 connection.close()
                 return
-            connection.send_bytes(_proof(self._key, b"host", nonce, theirs))
+            connection.send_bytes(_proof(self._key.secret, b"host", nonce, theirs))
             hello = pickle.loads(connection.recv_bytes())
             _wait_for_ever(connection)
         except (EOFError, OSError):
@@ -75,12 +91,12 @@ class Door:
         self._welcome(connection, hello)
 
 
-def connected(address: SocketAddress, key: bytes, hello: Any) -> Connection:
+def connected(address: SocketAddress, key: JobKey, hello: Any) -> Link:
     """A connection to a door."""
-    connection = _connection(socket.create_connection(address))
+    connection = _connection(socket.create_connection(address), key, is_host=False)
     theirs, nonce = connection.recv_bytes(_NONCE), secrets.token_bytes(_NONCE)
-    connection.send_bytes(nonce + _proof(key, b"guest", theirs, nonce))
-    if not hmac.compare_digest(connection.recv_bytes(_NONCE), _proof(key, b"host", theirs, nonce)):
+    connection.send_bytes(nonce + _proof(key.secret, b"guest", theirs, nonce))
+    if not hmac.compare_digest(connection.recv_bytes(_NONCE), _proof(key.secret, b"host", theirs, nonce)):
         connection.close()
         raise ConnectionRefusedError("the other side does not know the secret of this job")
     connection.send_bytes(pickle.dumps(hello))
@@ -92,15 +108,15 @@ def _proof(key: bytes, role: bytes, host: bytes, guest: bytes) -> bytes:
     return hmac.digest(key, role + host + guest, "sha256")
 
 
-def _connection(opened: socket.socket) -> Connection:
+def _connection(opened: socket.socket, key: JobKey, *, is_host: bool) -> Link:
     opened.setblocking(True)
     opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     opened.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     opened.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", _PATIENCE, 0))
-    return Connection(opened.detach())
+    return Connection(opened.detach()) if key.identity is None else key.identity.wrap(opened, is_host=is_host)
 
 
-def _wait_for_ever(connection: Connection) -> None:
+def _wait_for_ever(connection: Link) -> None:
     opened = socket.socket(fileno=connection.fileno())
     try:
         opened.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", 0, 0))
@@ -108,7 +124,7 @@ def _wait_for_ever(connection: Connection) -> None:
         opened.detach()
 
 
-def shut(connection: Connection) -> None:
+def shut(connection: Link) -> None:
     """Close a connection that another thread may be using."""
     if connection.closed:
         return

@@ -28,6 +28,7 @@ from holdfast.backends.parted.exchange import Exchange
 from holdfast.backends.parted.partition import Hubs
 from holdfast.backends.parted.shard import FactCounts, SetTree, Shard, ShardCommand
 from holdfast.backends.protocol import Watch
+from holdfast.backends.spark_parted.images import image_path, map_image, write_image
 from holdfast.program.model import Relation
 from holdfast.quick_dataclass import dataclass
 from holdfast.user_functors import UserFunctor, using
@@ -35,6 +36,7 @@ from holdfast.values.dictionary import Dictionary
 
 _LASTING = np.uint8(3)  # E and I
 _COLUMNS = "nonrecursive", "recursive"
+_WORTH_AN_IMAGE = 1.2  # bytes of tables and indexes, in parts of those in the last image
 _Arrays: TypeAlias = dict[str, NDArray[Any]]
 
 
@@ -130,6 +132,10 @@ class RecordedShard(Shard):
         self.version = self.step = 0
         """What state this is: the committed version, and the number of the last command since then."""
         self.folder = ""
+        self.images: str | None = None
+        """The folder for images on this machine, if any are wanted."""
+        self._recorded: str | None = None  # the name of the last record
+        self._imaged = 0  # the bytes of the tables when the last image was written, if that was after the base
         self.functors: dict[str, UserFunctor] = {}
         self._touched = touched = TouchedRows(self.tables)
         self.nonrecursive = _RecordedCounters(self.tables, "nonrecursive", touched)
@@ -222,7 +228,8 @@ class RecordedShard(Shard):
         if not path.exists():  # or it was written before what is being repeated
             _write(path, *self._record(parts, dropped))
         self._touched.clear(names)
-        self.version = version
+        self.version, self._recorded = version, name
+        self._imaged = 0 if is_base else self._imaged
         _clean(self.folder, self.number, oldest)
         return path.stat().st_size, self.ranking.rounds, self.ranking.deferred
 
@@ -246,6 +253,16 @@ class RecordedShard(Shard):
                     arrays |= {} if weights is None else {f"h{len(held)}.weights": weights}
                     held.append((number, name, isinstance(facts, MemoryBag)))
         return {"tables": tables, "held": held, "dropped": dropped}, arrays
+
+    def do_image(self, name: str) -> None:
+        """Write an image of the state after a record, which is the current one, unless the last image is nearly as
+        good: what was recorded since is repeated, but indexes made since are not in it."""
+        path = image_path(self.images, name, self.number) if self.images else None
+        tables = {name: table for name, table in self.tables.items() if name not in self._copies}
+        nbytes = sum(table.nbytes for table in tables.values())
+        if path is not None and self._recorded == name and nbytes > _WORTH_AN_IMAGE * self._imaged:
+            write_image(path, tables, self.ranking)
+            self._imaged = nbytes
 
     # --- facts in files --------------------------------------------------------------------------------
 
@@ -280,10 +297,12 @@ class RecordedShard(Shard):
             self.do_add(relation)
         names = [*([] if saved.base is None else [saved.base]), *saved.records]
         paths = [record_path(saved.folder, name, self.number) for name in names]
+        have = self._mapped(names)
         for place, path in enumerate(paths):
             with np.load(path) as arrays:
                 about = json.loads(bytes(arrays["about"]))
-                self._take_up(about, arrays)
+                if place >= have:
+                    self._take_up(about, arrays)
                 if place == len(paths) - 1:
                     self._hold_again(about, arrays)
         for name, table in self.tables.items():
@@ -293,6 +312,16 @@ class RecordedShard(Shard):
                 kept.take_over(name, count if inside[:count].all() else None)
         self.ranking.rounds, self.ranking.deferred = saved.rounds, dict(saved.deferred)
         self._touched.clear(self.tables)
+        self._recorded = names[-1] if names else None
+
+    def _mapped(self, names: Sequence[str]) -> int:
+        """Map the newest image; gives the number of records that need not be read."""
+        for count in range(len(names), 0, -1):
+            path = image_path(self.images, names[count - 1], self.number) if self.images else None
+            if path is not None and map_image(path, self.tables, self.ranking):
+                self._imaged = sum(table.nbytes for table in self.tables.values())
+                return count
+        return 0
 
     def _all_rows(self, name: str) -> Ids:
         return np.arange(self.tables[name].size, dtype=np.int32)

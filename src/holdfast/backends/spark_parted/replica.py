@@ -10,11 +10,11 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable, Sequence
 from functools import wraps
-from multiprocessing.connection import Connection
 from typing import Any, TypeVar
 
 import numpy as np
 
+from holdfast.backends.spark_parted.links import Link
 from holdfast.values import Type, Value
 from holdfast.values.dictionary import Codes, Dictionary
 from holdfast.values.record_ids import RecordIds
@@ -43,7 +43,7 @@ _BY_TYPE = frozenset({"decode_column", "decode_values", "order_keys"})  # of tho
 # --- on the driver -------------------------------------------------------------------------------------
 
 
-def serve_values(connection: Connection, dictionary: Dictionary) -> None:
+def serve_values(connection: Link, dictionary: Dictionary) -> None:
     """Give codes to the values that a replica does not know, until it is gone."""
     while True:
         try:
@@ -85,13 +85,13 @@ def encoded_values(dictionary: Dictionary, values: Sequence[Value]) -> Codes:
         return _codes(dictionary.ids, values)
 
 
-def codes_by(connection: Connection, values: Sequence[Value]) -> Codes:
+def codes_by(connection: Link, values: Sequence[Value]) -> Codes:
     """The codes of some values, for a task that needs nothing else of the dictionary."""
     answer: Codes = _asked(connection, (_CODES, 0, list(values)))
     return answer
 
 
-def _asked(connection: Connection, request: tuple[str, int, Any]) -> Any:
+def _asked(connection: Link, request: tuple[str, int, Any]) -> Any:
     connection.send_bytes(pickle.dumps(request))
     kind, answer = pickle.loads(connection.recv_bytes())
     if kind == "failed":
@@ -108,7 +108,7 @@ class ReplicaDictionary(Dictionary):
     def __init__(self) -> None:
         super().__init__()
         self._ids: ReplicaIds = ReplicaIds(self._ask)
-        self.connection: Connection | None = None  # of the current job
+        self.connection: Link | None = None  # of the current job
         self.newest = 0
         """There may be codes below this in the facts of the shard."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import secrets
 import sys
-import tempfile
 import weakref
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import fields
@@ -18,9 +17,10 @@ from holdfast.backends.parted.partition import AnyParted
 from holdfast.backends.parted.store import PartedBackend
 from holdfast.backends.protocol import Engine, Facts, Watch
 from holdfast.backends.spark_parted.crew import SparkCrew, release_idle
+from holdfast.backends.spark_parted.folders import frame_folder, new_folder
 from holdfast.backends.spark_parted.frames import GivenFrame, ShardRows, schema_of, taken_in, with_records
 from holdfast.backends.spark_parted.jobs import DIRECT, SHUFFLE, JobSettings
-from holdfast.backends.spark_parted.lending import frame_folder
+from holdfast.backends.spark_parted.tls import made_identity
 from holdfast.errors import Diagnostic, UsageError
 from holdfast.exclusive import InterruptedCommitError
 from holdfast.formats.fact_data import is_spark_frame
@@ -36,13 +36,11 @@ from holdfast.values.dictionary import Codes, Dictionary
 if TYPE_CHECKING:
     from pyspark import SparkConf
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.conf import RuntimeConfig
 
-_ENCRYPTED = "connections between tasks are not encrypted, and {} is set"
-_NOT_DIRECT = {
-    "spark.dynamicAllocation.enabled": "Spark has no barrier stages under dynamic allocation",
-    **{name: _ENCRYPTED.format(name) for name in ("spark.network.crypto.enabled", "spark.ssl.enabled")},
-}
-"""Settings with which tasks cannot send rows directly."""
+TLS = "spark.holdfast.tls"
+_ENCRYPTING = "spark.network.crypto.enabled", "spark.ssl.enabled"
+"""Settings of sessions that want connections to be encrypted."""
 
 
 @dataclass(frozen=True)
@@ -200,7 +198,7 @@ class SparkPartedBackend(PartedBackend, ModuleBudget, Frames):
 
     def published(self, relation: Relation, files: Sequence[str]) -> DataFrame:
         """A DataFrame of the user's session with the facts that are in files; it outlives the knowledge base."""
-        folder = frame_folder(Path(self._settings.folder).parent)
+        folder = frame_folder(self._settings.folder)
         self._driver.ask("publish", relation, list(files), folder)
         self.crew.release()
         with spark_errors():
@@ -270,8 +268,15 @@ def job_settings(session: SparkSession, parts: int | None) -> JobSettings:
         message = f"{wanted} shards need {wanted} cores at once, and {context.master} has {slots}"
         help = f"use spark[{slots}], a master with more cores, or spark.holdfast.exchange=shuffle"
         raise UsageError(Diagnostic("E1004", message, help=help))
-    made = session.newSession()
-    return JobSettings(made, secrets.token_hex(8), wanted, _folder(session, is_local=is_local), is_local, exchange)
+    folder = _folder(session, is_local=is_local)
+    images: str | None = session.conf.get("spark.holdfast.images", None) or ""
+    if images == "none":
+        images = None
+    elif is_local:  # where all files are on one machine, and go together
+        images = folder
+    identity = made_identity(context._jvm) if _is_set(session.conf, TLS) else None
+    kb = secrets.token_hex(8)
+    return JobSettings(session.newSession(), kb, wanted, folder, is_local, exchange, identity, images)
 
 
 def _exchange(session: SparkSession, conf: SparkConf) -> str:
@@ -282,13 +287,23 @@ def _exchange(session: SparkSession, conf: SparkConf) -> str:
         raise UsageError(Diagnostic("E1004", message))
     if _is_set(conf, "spark.io.encryption.enabled"):
         raise _refused("its files are not encrypted, and spark.io.encryption.enabled is set")
-    obstacles = [why for name, why in _NOT_DIRECT.items() if _is_set(conf, name)]
-    if chosen == DIRECT and obstacles:
-        raise _refused(f"{obstacles[0]}; spark.holdfast.exchange=shuffle does without")
-    return SHUFFLE if chosen == SHUFFLE or obstacles else DIRECT
+    obstacle = _not_direct(session, conf)
+    if chosen == DIRECT and obstacle:
+        raise _refused(obstacle)
+    return SHUFFLE if chosen == SHUFFLE or obstacle else DIRECT
 
 
-def _is_set(conf: SparkConf, name: str) -> bool:
+def _not_direct(session: SparkSession, conf: SparkConf) -> str | None:
+    """Why tasks cannot send rows directly."""
+    if _is_set(conf, "spark.dynamicAllocation.enabled"):
+        return "Spark has no barrier stages under dynamic allocation; spark.holdfast.exchange=shuffle does without"
+    for name in _ENCRYPTING:
+        if _is_set(conf, name) and not _is_set(session.conf, TLS):
+            return f"connections between tasks are not encrypted, and {name} is set; set {TLS}=true"
+    return None
+
+
+def _is_set(conf: SparkConf | RuntimeConfig, name: str) -> bool:
     return conf.get(name, "false") == "true"
 
 
@@ -312,7 +327,7 @@ def _folder(session: SparkSession, *, is_local: bool) -> str:
         raise UsageError(Diagnostic("E1004", message, help="set spark.holdfast.directory"))
     if chosen:
         Path(chosen).mkdir(parents=True, exist_ok=True)
-    return tempfile.mkdtemp(prefix="holdfast-shards-", dir=chosen or None)
+    return new_folder(chosen)
 
 
 def _refused(why: str) -> UsageError:

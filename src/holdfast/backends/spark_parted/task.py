@@ -12,13 +12,13 @@ import queue
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from holdfast.backends.parted.exchange import Exchange, StoppedError
 from holdfast.backends.parted.partition import AnyParted
 from holdfast.backends.parted.shard import ShardCommand
-from holdfast.backends.spark_parted.links import Door, SocketAddress, connected, shut, unpacked
+from holdfast.backends.spark_parted.images import image_folder
+from holdfast.backends.spark_parted.links import Door, JobKey, Link, SocketAddress, connected, shut, unpacked
 from holdfast.backends.spark_parted.recording import RecordedShard, RecordedState
 from holdfast.backends.spark_parted.replica import ReplicaDictionary
 from holdfast.errors import HoldfastError
@@ -41,11 +41,13 @@ class TaskSettings:
     """What a task has to know."""
 
     driver: SocketAddress
-    key: bytes
+    key: JobKey
     knowledge_base: str
     parts: int
     is_local: bool
     folder: str
+    images: str | None = None
+    """A folder on each machine for images, "" for the usual place of temporary files; None: no images."""
 
 
 @dataclass(frozen=True)
@@ -131,7 +133,7 @@ class SocketExchange:
     is passed over.  Each peer has a thread that sends, in order: a shard that sends receives meanwhile.
     """
 
-    def __init__(self, shard: int, peers: dict[int, Connection], dictionary: ReplicaDictionary) -> None:
+    def __init__(self, shard: int, peers: dict[int, Link], dictionary: ReplicaDictionary) -> None:
         self._shard, self._peers, self._dictionary = shard, peers, dictionary
         self._senders = {other: ThreadPoolExecutor(1, "holdfast-send") for other in peers}
         self.turn = 0
@@ -163,7 +165,7 @@ class SocketExchange:
     def _send(self, other: int, data: bytes) -> None:
         self._senders[other].submit(_sent, self._peers[other], self.turn, data)
 
-    def _receive(self, peer: Connection) -> bytes:
+    def _receive(self, peer: Link) -> bytes:
         while True:
             turn, data = int.from_bytes(peer.recv_bytes(), "little"), peer.recv_bytes()
             if turn == self.turn:
@@ -172,7 +174,7 @@ class SocketExchange:
                 return data
 
 
-def _sent(peer: Connection, turn: int, data: bytes) -> None:
+def _sent(peer: Link, turn: int, data: bytes) -> None:
     with suppress(OSError):  # a peer that is gone is noticed where its rows are missing
         peer.send_bytes(turn.to_bytes(8, "little"))
         peer.send_bytes(data)
@@ -184,11 +186,11 @@ def _sent(peer: Connection, turn: int, data: bytes) -> None:
 class HeldShard:
     """A shard in the memory of this worker, with the plans that it knows."""
 
-    def __init__(self, number: int, parts: int, folder: str) -> None:
+    def __init__(self, number: int, parts: int, folder: str, images: str | None = None) -> None:
         self.dictionary, self.watch = ReplicaDictionary(), TaskWatch()
         exchange = SocketExchange(number, {}, self.dictionary)
         self.shard = RecordedShard(number, parts, exchange, self.dictionary, self.watch)
-        self.shard.folder = folder
+        self.shard.folder, self.shard.images = folder, images
         self.plans: dict[int, AnyParted] = {}
 
     @property
@@ -271,10 +273,10 @@ class _Task:
 
     def __init__(self, settings: TaskSettings, rank: int, host: str, held: HeldShards) -> None:
         self._settings, self._rank, self._held = settings, rank, held
-        self._came: queue.Queue[tuple[int, Connection]] = queue.Queue()
+        self._came: queue.Queue[tuple[int, Link]] = queue.Queue()
         self._door = Door(host, settings.key, lambda peer, shard: self._came.put((shard, peer)))
         self._driver = connected(settings.driver, settings.key, (COMMAND, self._arrival()))
-        self._open: list[SocketExchange | Connection] = [self._driver]
+        self._open: list[SocketExchange | Link] = [self._driver]
 
     def _arrival(self) -> Arrival:
         kb = self._settings.knowledge_base
@@ -308,7 +310,7 @@ class _Task:
         place = settings.knowledge_base, number
         held = self._held.get(place)
         if assigned.saved is not None:
-            held = HeldShard(number, settings.parts, settings.folder)
+            held = HeldShard(number, settings.parts, settings.folder, image_folder(settings))
         assert held is not None
         self._drop()
         held.dictionary.connection = connected(settings.driver, settings.key, (VALUES, number))
@@ -320,7 +322,7 @@ class _Task:
         self._driver.send_bytes(pickle.dumps(OK))
         return held
 
-    def _peers(self, assigned: Assignment) -> dict[int, Connection]:
+    def _peers(self, assigned: Assignment) -> dict[int, Link]:
         """A connection to each other shard: to those before it this one connects, those after it connect to it."""
         number, key = assigned.shard, self._settings.key
         peers = {other: connected(assigned.addresses[other], key, number) for other in range(number)}
