@@ -83,6 +83,8 @@ class MemoryCounters:
             raise LimitReached(Diagnostic("E0805", message, help=help))
 
     def _move(self, facts: Bag | Facts, step: int) -> None:
+        if isinstance(facts, Momentary) and facts.is_nothing:
+            return
         bag = facts if isinstance(facts, MemoryBag) else _snapshot(facts)
         given: Mapping[str, Weights] = bag.weights if isinstance(bag, MemoryBag) else {}
         for predicate, ids in bag.rows.items():
