@@ -97,7 +97,7 @@ class Ledger:
     def _is_counted(self, O: Set[str]) -> bool:
         """Whether Cn and Cr of some predicates are right and count all rules, and they have no ranks."""
         apart = O.isdisjoint(self._Cn_unknown) and O.isdisjoint(self._Cr_unknown) and O.isdisjoint(self._ranked)
-        return apart and O <= self._served_count
+        return apart and self._served_count >= O
 
     @property
     def has_ranks(self) -> bool:

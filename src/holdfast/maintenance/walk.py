@@ -45,7 +45,7 @@ def facts_around(plan: NodePlan) -> float:
     return sum(map(plan.planner.statistics.size, plan.reads - plan.predicates))
 
 
-@dataclass(frozen=True)
+@dataclass
 class Walk:
     """What an update brings along, and what it passes through."""
 

@@ -75,6 +75,8 @@ class Kept(Lasting):
 
     def __ior__(self, more: Facts) -> Kept:
         added = own(more).snapshot()
+        if added.is_nothing:
+            return self
         if self.changing is not None:
             self.changing(added.rows, self.bit, True)
         added.restatus(NO_BITS, self.bit, self._column)
@@ -87,10 +89,14 @@ class Kept(Lasting):
 
     def __isub__(self, fewer: Facts) -> Kept:
         removed = own(fewer).snapshot()
+        if removed.is_nothing:
+            return self
         if self.changing is not None:
             self.changing(removed.rows, self.bit, False)
         removed.restatus(self.bit, NO_BITS, self._column)
-        self._prefixes.update(dict.fromkeys((p for p, ids in removed.rows.items() if len(ids)), None))
+        for predicate, ids in removed.rows.items():
+            if len(ids):
+                self._prefixes[predicate] = None
         return self
 
 

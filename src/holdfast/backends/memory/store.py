@@ -357,9 +357,7 @@ class MemoryBackend(
             more = chain.from_iterable(self._run(pipeline, views, quotas) for pipeline in pipelines)
             return MemoryBag(self.tables, *collected(chain(found, more)))
 
-    def _run(
-        self, pipeline: CompiledPlan, views: ReadViews, quotas: Mapping[Plan, Ids]
-    ) -> Iterator[Heads]:
+    def _run(self, pipeline: CompiledPlan, views: ReadViews, quotas: Mapping[Plan, Ids]) -> Iterator[Heads]:
         run = pipeline.run(views, quotas.get(pipeline.plan, NO_IDS))
         if self.profile is None:
             return run
@@ -498,9 +496,7 @@ class MemoryBackend(
         return ids
 
 
-def _profiled(
-    run: Iterator[Heads], figures: PlanFigures, tables: Mapping[str, Table]
-) -> Iterator[Heads]:
+def _profiled(run: Iterator[Heads], figures: PlanFigures, tables: Mapping[str, Table]) -> Iterator[Heads]:
     """What a plan emits, with the time that it takes, the instances and the rows that are new."""
     heads = tables[figures.plan.rule.predicate]
     before = heads.size
