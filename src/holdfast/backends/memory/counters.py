@@ -87,7 +87,7 @@ class MemoryCounters:
         self.of(predicate)[: len(numbers)] = numbers
 
     def _count(self, predicate: str, ids: Ids, weights: Weights, step: int) -> None:
-        if not kernels.count(ids, weights, getattr(self.tables[predicate], self.column), step):
+        if not kernels.count(ids, weights, self.of(predicate), step):
             message = f"a fact of {predicate} has more than {2**31 - 1:,} derivations, more than a counter holds"
             help = "`_` or an unused variable in a rule's body may multiply them: project it out in a separate rule"
             raise LimitReached(Diagnostic("E0805", message, help=help))
