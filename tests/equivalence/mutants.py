@@ -346,6 +346,13 @@ MUTANTS = [
         "*kept.nonrecursive,",
         LOSING,
     ),
+    Mutant(
+        "counters are right whatever ran",
+        walk.Walk._counted,
+        "self.ledger.make_right(plan,",
+        "(lambda *_, **__: 0)(plan,",
+        MIXED,
+    ),
     Mutant("Cr is right after B/F^c", Ledger.maintained, "algorithm.keeps_recursive or modular", "True", MIXED),
     Mutant(
         "a hyper-node is the same with other rules",
@@ -392,8 +399,8 @@ MUTANTS = [
         "Read.ABSENT if",
         DREDC,
     ),
-    Mutant("no plan begins at a negated atom", Planner.changed, "readers.negative.get(name, ())", "()", DREDC),
-    Mutant("no plan begins at a positive atom", Planner.changed, "readers.positive.get(name, ())", "()", DREDC),
+    Mutant("no plan begins at a negated atom", Planner.changed, "(readers.negative, negative)", "({}, negative)", DREDC),
+    Mutant("no plan begins at a positive atom", Planner.changed, "(readers.positive, positive)", "({}, positive)", DREDC),
     Mutant(
         "outside facts are read as if none had changed",
         Planner._plan,

@@ -256,7 +256,7 @@ def delta_sources(I: Facts, P: Facts, N: Facts, plans: Iterable[Plan] | None = N
     """The sources of the atoms of Π⟦I : P, N⟧; of some plans, if they are given, only what they read."""
     found = {Read.ALL: I, Read.DELTA: P, Read.ABSENT: I, Read.ABSENT_DELTA: N}
     if plans is None or any([plan.reads_old for plan in plans]):
-        found[Read.OLD], found[Read.ABSENT_OLD] = I - P, I | N
+        found |= {Read.OLD: I - P, Read.ABSENT_OLD: I | N}
     return found
 
 
