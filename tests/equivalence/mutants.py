@@ -399,8 +399,12 @@ MUTANTS = [
         "Read.ABSENT if",
         DREDC,
     ),
-    Mutant("no plan begins at a negated atom", Planner.changed, "(readers.negative, negative)", "({}, negative)", DREDC),
-    Mutant("no plan begins at a positive atom", Planner.changed, "(readers.positive, positive)", "({}, positive)", DREDC),
+    Mutant(
+        "no plan begins at a negated atom", Planner.changed, "(readers.negative, negative)", "({}, negative)", DREDC
+    ),
+    Mutant(
+        "no plan begins at a positive atom", Planner.changed, "(readers.positive, positive)", "({}, positive)", DREDC
+    ),
     Mutant(
         "outside facts are read as if none had changed",
         Planner._plan,

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import field
 from functools import cached_property
+from operator import attrgetter
 from typing import Literal, NamedTuple
 
 from holdfast.backends.protocol import Backend, Bag, Counters, Facts
@@ -19,6 +20,7 @@ from holdfast.program.model import AggregateRule, Atom, HyperNode, Negated, Rule
 from holdfast.quick_dataclass import dataclass
 from holdfast.values.dictionary import Codes
 
+_READS_OLD = attrgetter("reads_old")
 Phase = Literal["deletion", "backward", "forward", "insertion"]
 
 
@@ -255,7 +257,7 @@ class Stratum:
 def delta_sources(I: Facts, P: Facts, N: Facts, plans: Iterable[Plan] | None = None) -> dict[Read, Facts]:
     """The sources of the atoms of Π⟦I : P, N⟧; of some plans, if they are given, only what they read."""
     found = {Read.ALL: I, Read.DELTA: P, Read.ABSENT: I, Read.ABSENT_DELTA: N}
-    if plans is None or any([plan.reads_old for plan in plans]):
+    if plans is None or any(map(_READS_OLD, plans)):
         found |= {Read.OLD: I - P, Read.ABSENT_OLD: I | N}
     return found
 
