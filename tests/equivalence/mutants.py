@@ -387,8 +387,8 @@ MUTANTS = [
     Mutant(
         "explicit facts stay explicit",
         Transactions._commit_facts,
-        "self.backend.explicit, *explicit",
-        "self.backend.explicit, explicit[0].of(()), explicit[1]",
+        "[explicit for explicit, _ in moves]",
+        "[(gone.of(()), come) for (gone, come), _ in moves]",
         "recompute",
     ),
     # the planner, where evaluation from scratch does not share its mistakes; others: tests/backends/test_laws_bite.py
