@@ -57,6 +57,10 @@ class Update:
             if any(isinstance(facts, Iterator | Mapping) for facts in given.values()):
                 object.__setattr__(self, key, {name: kept(facts) for name, facts in given.items()})
 
+    def __reduce__(self) -> tuple[type[Update], tuple[object, ...]]:
+        """Pickled and copied with dicts, whatever mappings it was given."""
+        return type(self), ({**self.delete}, {**self.insert}, self.add_rules, self.remove_rules, {**self.note})
+
     @classmethod
     @public
     def from_json(cls, value: Any) -> Update:
