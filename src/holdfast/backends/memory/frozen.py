@@ -42,7 +42,7 @@ class ReadTable:
 
     def __init__(self, rows: Rows) -> None:
         self.rows, self.arity = rows, rows.shape[1]
-        self._cells = rows.view(np.dtype((np.void, rows[:1].nbytes))).reshape(-1) if self.arity else None
+        self._cells = rows.view(np.dtype((np.void, 8 * self.arity))).reshape(-1) if self.arity else None
         self.lock = threading.Lock()
         self.running = 0
         self._known: HashedRows | None = None
