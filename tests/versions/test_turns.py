@@ -86,6 +86,21 @@ def test_an_update_that_hardly_waited_gives_way_again(clock: Clock) -> None:
     assert clock.naps == 2
 
 
+def test_look_ups_of_several_threads_give_way_now_and_then(clock: Clock) -> None:
+    turns = Turns()
+    with turns.look_up():
+        with turns.look_up():
+            pass
+        assert clock.naps == 1
+        with turns.look_up():
+            pass
+        assert clock.naps == 1
+        clock.now += 2 * turns_module._TURN
+        with turns.look_up():
+            pass
+    assert clock.naps == 2, "the last one is alone"
+
+
 def test_updates_give_way_while_queries_are_answered(clock: Clock) -> None:
     kb = holdfast.from_text("q(x, z) :- p(x, y), p(y, z).", {"p": [(i, i + 1) for i in range(50)]})
     kb.apply(Update(insert={"p": [(60, 61)]}))

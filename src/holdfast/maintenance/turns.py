@@ -4,6 +4,10 @@ Python lets a thread run until it waits for something, or for 5 ms.  A look-up t
 so it must not wait for a whole update; and an update must not wait 5 ms at each of its steps while look-ups follow one
 another.  So an update gives way between its steps.  When two hundred look-ups went first, it is its turn: they give
 way, and it goes on for a millisecond.  So one look-up in two hundred waits for so long, and the others hardly at all.
+
+Look-ups of several threads give way to each other at their end, now and then.  If Python stopped one instead while it
+holds a lock, the next one would wait for the lock, get it without Python's, and make the first one wait in its turn:
+from then on each look-up would wait for another.
 """
 
 from __future__ import annotations
@@ -24,6 +28,7 @@ class Turns:
         self._is_waiting = False  # an update gave way
         self._went_first = 0  # look-ups that have ended since
         self._until = 0.0  # the end of the update's turn
+        self._others_next = 0.0  # when a look-up gives way to those of other threads
 
     def give_way(self) -> None:
         """Of an update: let look-ups that have begun go first, unless it is the update's turn."""
@@ -52,6 +57,9 @@ class Turns:
                 self._went_first += 1
                 if self._went_first > _GO_FIRST:
                     time.sleep(_MOMENT)
+            elif len(self._lookups) > 1 and (now := time.perf_counter()) > self._others_next:
+                self._others_next = now + _TURN
+                time.sleep(_MOMENT)
         finally:
             self._lookups.discard(lookup)
 
