@@ -63,6 +63,7 @@ def measure(folder: Path, updates: int, facts: int) -> None:
         ratio = statistics.median(times["holdfast, durable"]) / statistics.median(times["SQLite, WAL, FULL"])
         print(f"durable / SQLite       {ratio:7.2f}")
         numbers = count(10 * facts, 10)
+        _rate(kb, WRITERS, 10 * WRITERS, numbers)  # what is prepared only once is behind us here too
         single, several = (_rate(kb, threads, updates, numbers) for threads in (1, WRITERS))
         print(f"1 writer {single:.0f}/s, {WRITERS} writers {several:.0f}/s: {several / single:.2f} times")
 

@@ -149,6 +149,8 @@ class _Main:
 
 
 _main: Final = _Main()
+PENDING: Final = _main.waiting
+"""Signals that wait for a checkpoint; nothing is to be done at one while there are none."""
 
 
 def _is_main() -> bool:

@@ -97,7 +97,9 @@ class RelationView(Set[Row]):
         return hash(frozenset(self))
 
     def __iter__(self) -> Iterator[Row]:
-        return self._decoded(self.codes)
+        if len(codes := self.codes) <= _PIECE:
+            return iter(self._dictionary.decode_rows(codes, self.types))
+        return self._decoded(codes)
 
     def _decoded(self, codes: Codes) -> Iterator[Row]:
         """Decode rows in batches: Python objects take many times the memory of codes."""

@@ -6,9 +6,9 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field
 from types import MappingProxyType
-from typing import Any, Protocol, TypeAlias, cast
+from typing import Any, NoReturn, Protocol, TypeAlias, cast
 
-from holdfast.arguments import expect
+from holdfast.arguments import expect, refuse_kind
 from holdfast.boundary import public
 from holdfast.errors import Diagnostic, UsageError, printable, shortened
 from holdfast.formats.fact_data import FactData, FactParts, kept
@@ -57,6 +57,10 @@ class Update:
             if any(isinstance(facts, Iterator | Mapping) for facts in given.values()):
                 object.__setattr__(self, key, {name: kept(facts) for name, facts in given.items()})
 
+    def __reduce__(self) -> tuple[type[Update], tuple[object, ...]]:
+        """Pickled and copied with dicts, whatever mappings it was given."""
+        return type(self), ({**self.delete}, {**self.insert}, self.add_rules, self.remove_rules, {**self.note})
+
     @classmethod
     @public
     def from_json(cls, value: Any) -> Update:
@@ -93,11 +97,16 @@ def the_note(given: object) -> Note:
 
 def the_update(given: object) -> Update:
     """What was given for an update, if it is one."""
+    if not isinstance(given, Update):
+        _refuse(given)
+    return given
+
+
+def _refuse(given: object) -> NoReturn:
     help = "write holdfast.Update(insert={…}, delete={…}, add_rules=[…], remove_rules=[…])"
     if isinstance(given, dict) and given.keys() <= set(_KEYS):
         help = "write holdfast.Update(**update), or holdfast.Update.from_json(update) for decoded JSON"
-    expect(given, Update, "an update is a holdfast.Update", help)
-    return cast("Update", given)
+    refuse_kind(given, "an update is a holdfast.Update", help)
 
 
 def _expect_texts(key: str, given: object) -> None:

@@ -346,6 +346,13 @@ MUTANTS = [
         "*kept.nonrecursive,",
         LOSING,
     ),
+    Mutant(
+        "counters are right whatever ran",
+        walk.Walk._counted,
+        "self.ledger.make_right(plan,",
+        "(lambda *_, **__: 0)(plan,",
+        MIXED,
+    ),
     Mutant("Cr is right after B/F^c", Ledger.maintained, "algorithm.keeps_recursive or modular", "True", MIXED),
     Mutant(
         "a hyper-node is the same with other rules",
@@ -380,8 +387,8 @@ MUTANTS = [
     Mutant(
         "explicit facts stay explicit",
         Transactions._commit_facts,
-        "self.backend.explicit, *explicit",
-        "self.backend.explicit, explicit[0].of(()), explicit[1]",
+        "[explicit for explicit, _ in moves]",
+        "[(gone.of(()), come) for (gone, come), _ in moves]",
         "recompute",
     ),
     # the planner, where evaluation from scratch does not share its mistakes; others: tests/backends/test_laws_bite.py
@@ -392,8 +399,12 @@ MUTANTS = [
         "Read.ABSENT if",
         DREDC,
     ),
-    Mutant("no plan begins at a negated atom", Planner.changed, "readers.negative.get(name, ())", "()", DREDC),
-    Mutant("no plan begins at a positive atom", Planner.changed, "readers.positive.get(name, ())", "()", DREDC),
+    Mutant(
+        "no plan begins at a negated atom", Planner.changed, "(readers.negative, negative)", "({}, negative)", DREDC
+    ),
+    Mutant(
+        "no plan begins at a positive atom", Planner.changed, "(readers.positive, positive)", "({}, positive)", DREDC
+    ),
     Mutant(
         "outside facts are read as if none had changed",
         Planner._plan,
@@ -757,21 +768,21 @@ STREAM_MUTANTS = [
         "a deletion lasts for one update",
         window.explicit_states,
         "word[removed] &= ~later",
-        "word[gone] &= ~np.int64(1 << number)",
+        "word[removed] &= ~np.int64(1 << number)",
         WINDOW,
     ),
     Mutant(
         "an insertion lasts for one update",
         window.explicit_states,
         "word[added] |= later",
-        "word[come] |= np.int64(1 << number)",
+        "word[added] |= np.int64(1 << number)",
         WINDOW,
     ),
     Mutant(
         "instances that held before are counted again",
         window.WindowStratum._count,
-        "(words & 1).astype",
-        "(words & 0).astype",
+        "[ids] - met[0]",
+        "[ids]",
         WINDOW,
     ),
     Mutant(

@@ -152,6 +152,7 @@ def bounds(seed: int) -> None:
         assert is_spent_after(FullCost(100_000, 1.0), figures, seconds) == expected
     small = FullCost(100, 0.001).after(budget.Figures(insertion=1_000_000))
     assert 0.1 < small.seconds < 1.0  # so few instances do not show what one takes
+    assert small.after(budget.Figures(deletion=1_000_000)).seconds == 0.001
 
 
 def learning(seed: int) -> None:
@@ -244,11 +245,12 @@ MUTANTS = [
     Mutant(
         "seconds do not follow instances",
         FullCost.after,
-        "self.seconds * instances / self.instances",
-        "self.seconds",
+        "took * instances / then",
+        "took",
         "bounds",
     ),
-    Mutant("few instances show what one takes", FullCost.after, "if self.instances < _FEW:", "if False:", "bounds"),
+    Mutant("few instances show what one takes", FullCost.after, "if then < _FEW", "if False", "bounds"),
+    Mutant("what comes and goes costs more and more", FullCost.after, "self.measured or (", "(", "bounds"),
     Mutant(
         "a recomputation costs what it did before", FullCosts.maintained, "if figures.is_anew:", "if False:", "costs"
     ),

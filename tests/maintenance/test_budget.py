@@ -66,6 +66,15 @@ def test_small_hyper_nodes_are_not_worth_a_change_of_mind() -> None:
     assert not is_spent(budget(FullCost(10, 0.0001), Figures(deletion=500), 0.015))
 
 
+def test_what_comes_and_goes_leaves_no_cost() -> None:
+    """Or the estimate would grow with the number of updates, and so would what it decides."""
+    for instances in (100, 9_999, 10_000, 100_000):
+        first = full = FullCost(instances, 0.001)
+        for _ in range(100):
+            full = full.after(Figures(insertion=5_000)).after(Figures(deletion=5_000))
+        assert (full.instances, full.seconds) == (first.instances, pytest.approx(first.seconds))
+
+
 def test_an_update_costs_at_most_twice_starting_over() -> None:
     for seconds in (0.6, 1.0, 10.0):
         assert is_spent(budget(FullCost(100_000, seconds), Figures(), seconds))

@@ -30,6 +30,7 @@ def main() -> None:
     options.add_argument("--seed", type=int, default=1)
     options.add_argument("--seconds", type=float, default=float("inf"))
     options.add_argument("--cache", action="store_true", help="keep a cache of conclusions, however small")
+    options.add_argument("--first", type=int, default=0, help="the call at which a part goes on that had no more time")
     options.add_argument("--only", choices=PARTS, action="append", help="some of the parts; all unless given")
     asked = options.parse_args()
     Store.worth_caching = 0.0 if asked.cache else Store.worth_caching
@@ -55,7 +56,8 @@ def _damage(asked: argparse.Namespace, tmp: Path, end: float) -> None:
 
 def _kills(asked: argparse.Namespace, tmp: Path, end: float) -> None:
     stores = -(-asked.kills // ROUNDS)
-    _until(end, f"stores, each killed {ROUNDS} times", stores, lambda number: _killed(tmp, asked.seed + number))
+    each = f"stores, each killed {ROUNDS} times"
+    _until(end, each, range(asked.first, stores), lambda number: _killed(tmp, asked.seed + number))
 
 
 def _killed(tmp: Path, seed: int) -> str:
@@ -70,17 +72,17 @@ def _errors(asked: argparse.Namespace, tmp: Path, end: float) -> None:
     def failing(place: int) -> str:
         return ",".join(faults.errors(actions, tmp, [places[place]], known=known, most=2)) or "no error"
 
-    _until(end, "calls, each failing in 5 ways", number, failing)
+    _until(end, "calls, each failing in 5 ways", range(asked.first, number), failing)
 
 
-def _until(end: float, what: str, number: int, act) -> None:  # type: ignore[no-untyped-def]
+def _until(end: float, what: str, numbers: range, act) -> None:  # type: ignore[no-untyped-def]
     seen: Counter[str] = Counter()
-    for done in range(number):
+    for number in numbers:
         if time.monotonic() > end:
-            print(f"no time for more than {done} of {number} {what}; {dict(seen)}", flush=True)
+            print(f"{numbers.start} to {number} of {numbers.stop} {what}, no time for more; {dict(seen)}", flush=True)
             return
-        seen.update(act(done).split(","))
-    print(f"{number} {what}; {dict(seen)}", flush=True)
+        seen.update(act(number).split(","))
+    print(f"{numbers.start} to {numbers.stop} {what}; {dict(seen)}", flush=True)
 
 
 if __name__ == "__main__":

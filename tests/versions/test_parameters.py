@@ -172,6 +172,14 @@ def test_a_parameter_is_as_good_as_the_value_in_the_text(seed: int) -> None:
             assert ask(values).columns == plain.columns and ask(values).types == plain.types
 
 
+def test_updates_are_values() -> None:
+    import copy
+
+    update = Update(insert={"n": [(1, 2)]}, remove_rules="r1", note={"who": "ann"})
+    for other in (pickle.loads(pickle.dumps(update)), copy.copy(update), copy.deepcopy(update)):
+        assert other == update
+
+
 def test_nothing_that_lives_in_one_process_is_pickled(kb: KnowledgeBase) -> None:
     import copy
 

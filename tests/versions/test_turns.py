@@ -52,24 +52,53 @@ def test_a_look_up_that_fails_is_over(clock: Clock) -> None:
     assert clock.naps == 0
 
 
-def test_look_ups_give_way_to_an_update_that_has_waited(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Some look-ups follow one another while the update sleeps: only the last finds that it has waited for long."""
+def test_look_ups_give_way_to_an_update_after_many(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Look-ups follow one another while the update sleeps: from some number on, each gives way."""
+    monkeypatch.setattr(turns_module, "_GO_FIRST", 3)
     turns, naps = Turns(), list[int]()
 
     def others(seconds: float) -> None:
         monkeypatch.setattr(clock, "sleep", Clock.sleep.__get__(clock))
-        for _ in range(4):
+        for _ in range(5):
             with turns.look_up():
-                clock.now += 100e-6
+                clock.now += 200e-6
             naps.append(clock.naps)
 
     monkeypatch.setattr(clock, "sleep", others)
     with turns.look_up():
         turns.give_way()
-    assert naps == [0, 0, 0, 1]
+        assert naps == [0, 0, 0, 1, 2]
+        turns.give_way()
+        assert clock.naps == 2, "it is the update's turn"
+        clock.now += turns_module._TURN
+        turns.give_way()
+        assert clock.naps == 3, "its turn is over"
     with turns.look_up():
         clock.now += 1.0
-    assert clock.naps == 1, "no update waits any more"
+    assert clock.naps == 3, "no update waits any more"
+
+
+def test_an_update_that_hardly_waited_gives_way_again(clock: Clock) -> None:
+    turns = Turns()
+    with turns.look_up():
+        turns.give_way()
+        turns.give_way()
+    assert clock.naps == 2
+
+
+def test_look_ups_of_several_threads_give_way_now_and_then(clock: Clock) -> None:
+    turns = Turns()
+    with turns.look_up():
+        with turns.look_up():
+            pass
+        assert clock.naps == 1
+        with turns.look_up():
+            pass
+        assert clock.naps == 1
+        clock.now += 2 * turns_module._TURN
+        with turns.look_up():
+            pass
+    assert clock.naps == 2, "the last one is alone"
 
 
 def test_updates_give_way_while_queries_are_answered(clock: Clock) -> None:
@@ -84,8 +113,9 @@ def test_updates_give_way_while_queries_are_answered(clock: Clock) -> None:
     assert clock.naps == before
 
 
-def test_an_update_returns_the_favour(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A look-up that gives way waits for Python's lock when it goes on, so the update gives way to it again."""
+def test_a_look_up_that_gives_way_still_counts(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It waits for Python's lock when it goes on, so the update gives way to it when its turn is over."""
+    monkeypatch.setattr(turns_module, "_GO_FIRST", 0)
     turns, naps = Turns(), list[int]()
 
     def update_goes_on(seconds: float) -> None:
@@ -94,7 +124,7 @@ def test_an_update_returns_the_favour(clock: Clock, monkeypatch: pytest.MonkeyPa
         naps.append(clock.naps)
 
     def others(seconds: float) -> None:
-        turns.end(first)
+        turns._lookups.discard(first)
         monkeypatch.setattr(clock, "sleep", update_goes_on)
         with turns.look_up():
             clock.now += 1.0

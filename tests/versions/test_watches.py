@@ -128,6 +128,24 @@ def test_changes_that_wait_too_long_are_merged(monkeypatch: pytest.MonkeyPatch) 
     assert rows == set(kb["p"])
 
 
+def test_closing_one_of_many_looks_at_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thousand watches were all looked at whenever one was closed, and at every commit."""
+    looks, before = list[QueryWatch](), QueryWatch.is_closed.fget
+    assert before is not None
+    monkeypatch.setattr(QueryWatch, "is_closed", property(lambda watch: (looks.append(watch), before(watch))[1]))
+    kb = holdfast.from_text("r(x, y) :- p(x, y), q(y).", {"p": [(1, 2)], "q": [(2,)]})
+    watches = [kb.watch("p($x, y), q(y)", {"x": x // 2}) for x in range(20)]
+    kb.apply(Update(insert={"p": [(3, 2)]}))
+    assert not looks
+    watches[6].close()
+    assert looks and set(looks) <= {watches[6], watches[7]}
+    del watches[8:10]
+    kb.apply(Update(insert={"p": [(4, 2), (5, 2)]}))
+    assert [len(drained(watch)) for watch in watches] == [0] * 6 + [1, 1] + [1, 1] + [0] * 8
+    [shape] = kb._watches._shapes.values()
+    assert len(shape.watches) == 9, "nobody refers to those of 4"
+
+
 def test_a_dropped_watch_costs_nothing() -> None:
     kb = holdfast.from_text("p(x) :- e(x).", {"e": [(0,)]})
     kb.watch("p($x), e($x)", {"x": 0})

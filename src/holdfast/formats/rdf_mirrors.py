@@ -16,6 +16,7 @@ from holdfast.values import Iri, Row, Type, quote
 from holdfast.values.dictionary import Codes, Dictionary
 
 _NONE = np.empty((0, 0), np.int64)
+_TYPE = f"<{RDF_TYPE}>"
 
 
 def refuse_unmirrored(
@@ -30,7 +31,7 @@ def refuse_unmirrored(
 
     `frames` are relations whose facts are outside this process: for them, only whether both are given is checked.
     """
-    if not any(name in relations for name in (TRIPLE, f"<{RDF_TYPE}>")):
+    if TRIPLE not in relations and _TYPE not in relations:
         return
     for one, other in _sharing(relations, {*given, *frames}):
         if one.name in frames or other.name in frames:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
+from queue import SimpleQueue
 from typing import Final
 
 from holdfast.errors import HoldfastError
@@ -25,7 +26,7 @@ class _Waiting:
     def __init__(self, update: Update, *, may_join: bool) -> None:
         self.update, self.may_join = update, may_join
         self.change: Change | None = None
-        self.woken = threading.Event()
+        self.woken: SimpleQueue[None] = SimpleQueue()  # has something when the thread is to go on
 
 
 class GroupCommit:
@@ -50,7 +51,7 @@ class GroupCommit:
             try:
                 if not self._leads(mine):
                     with allowed():
-                        mine.woken.wait()
+                        mine.woken.get()
                 return self._lead(mine, alone) if mine.change is None else mine.change
             finally:
                 self._leave(mine)
@@ -68,7 +69,7 @@ class GroupCommit:
     def _leads(self, mine: _Waiting) -> bool:
         with self._mutex:
             self._waiting.append(mine)
-            if len(self._waiting) >= self._expected:
+            if 1 < self._expected <= len(self._waiting):  # alone, no leader waits
                 self._are_back.set()
             if self._leader is None:
                 self._leader = mine
@@ -117,15 +118,15 @@ class GroupCommit:
     def _pass_on(self, others: Sequence[_Waiting]) -> None:
         """Wake the threads whose updates are applied; the others wait again."""
         with self._mutex:
-            self._waiting.extendleft(each for each in reversed(others) if each.change is None)
-            applied = 1 + sum(each.change is not None for each in others)
+            self._waiting.extendleft([each for each in reversed(others) if each.change is None])
+            applied = 1 + len([each for each in others if each.change is not None])
             self._expected = min(applied + len(self._waiting), MOST_TOGETHER)
         for each in others:
             if each.change is not None:
-                each.woken.set()
+                each.woken.put(None)
 
     def _choose_leader(self) -> None:
         """Make the first waiting thread the leader; the caller holds the mutex."""
         self._leader = self._waiting[0] if self._waiting else None
         if self._leader is not None:
-            self._leader.woken.set()
+            self._leader.woken.put(None)

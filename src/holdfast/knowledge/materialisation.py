@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
@@ -84,6 +84,24 @@ class LoggedAhead(Protocol):
         ...
 
 
+class Limited:
+    """A run within the limits, inside a `with`.  A class: a generator takes longer to begin."""
+
+    def __init__(self, state: Materialisation, *, keep: bool) -> None:
+        self._state, self._keep, self._facts = state, keep, state.watch.facts
+
+    def __enter__(self) -> Watch:
+        watch = self._state.watch
+        watch.begin(self._state.limits)
+        return watch
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        watch, is_refused = self._state.watch, kind is not None and issubclass(kind, LimitReached)
+        watch.rest(watch.facts if self._keep and kind is None else self._facts)
+        if is_refused and self._state.limits.memory is not None:
+            housekeeping(self._state.backend).reclaim()
+
+
 class Materialisation:
     """The rules, the facts, and what keeps them.
 
@@ -102,7 +120,7 @@ class Materialisation:
     ) -> None:
         self.tree, self.program, self.dictionary = rules_named(tree_program), program, dictionary
         self.backend: Backend = maintainer.backend
-        self.maintainer, self.watch, self.limits = maintainer, watch, limits
+        self.maintainer, self.watch, self.limits, self.has_limits = maintainer, watch, limits, limits != Limits()
         self.version = 0
         """The number of updates that the state has taken."""
         self.log: Callable[[Commit], None] | None = None
@@ -124,27 +142,15 @@ class Materialisation:
     @property
     def takes_one_by_one(self) -> bool:
         """Whether updates cannot share a pass: limits hold for each, or the backend or the program has no windows."""
-        return self.limits != Limits() or self.backend.ability(Windows) is None or bool(self.program.recursive_limits)
+        return self.has_limits or self.backend.ability(Windows) is None or bool(self.program.recursive_limits)
 
     def within_seconds(self) -> AbstractContextManager[None]:
         """The limit on seconds, for what happens before a run begins."""
         return within(self.limits.seconds)
 
-    @contextmanager
-    def limited(self, *, keep: bool) -> Iterator[Watch]:
+    def limited(self, *, keep: bool) -> Limited:
         """The limits hold for each run; facts and memory count with what is there before it."""
-        watch, facts = self.watch, self.watch.facts
-        watch.begin(self.limits)
-        try:
-            yield watch
-            facts = watch.facts if keep else facts
-        except LimitReached:
-            watch.rest(facts)
-            if self.limits.memory is not None:
-                housekeeping(self.backend).reclaim()
-            raise
-        finally:
-            watch.rest(facts)
+        return Limited(self, keep=keep)
 
     def log_commit(
         self,
@@ -161,7 +167,7 @@ class Materialisation:
     ) -> LoggedAhead | None:
         """Begin to log updates of facts whose consequences are about to be computed; None if that is not done: they
         may be refused yet, and what is in the log when the process dies happens when the store is opened."""
-        if self.begin_log is None or self.limits != Limits() or not self.program.cannot_fail:
+        if self.begin_log is None or self.has_limits or not self.program.cannot_fail:
             return None
         return self.begin_log(Commit(self.version + len(updates), updates, (), explicit()))
 

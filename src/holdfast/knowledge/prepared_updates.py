@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from itertools import takewhile
 from typing import Any, Protocol, TypeAlias
 
@@ -58,9 +58,12 @@ def _facts_each(several: Sequence[Encoded], backend: Backend, *, known: bool = F
 
 
 def _number(both: Both) -> int:
-    codes = sum(len(rows) for codes, _ in both for rows in codes.values())
-    frames = [frame for _, frames in both for several in frames.values() for frame in several]
-    return codes + sum(int(frame.count()) for frame in frames)
+    number = 0
+    for codes, frames in both:
+        number += sum(map(len, codes.values()))
+        for several in frames.values():
+            number += sum(int(frame.count()) for frame in several)
+    return number
 
 
 class Waiting(Protocol):
@@ -82,41 +85,38 @@ class UpdateEncoder:
 
     def __init__(self, dictionary: Dictionary, backend: Backend) -> None:
         frames = backend.ability(Frames)
-        self._dictionary, self._takes = dictionary, frames.takes if frames else _takes_nothing
+        self._dictionary, self._takes = dictionary, frames.takes if frames else None
 
     def encode(self, updates: Sequence[Update], program: Program) -> list[Both]:
         """What each update deletes and inserts."""
         from holdfast.formats.python_data import encode_several
 
-        given = [facts for update in updates for facts in (update.delete, update.insert)]
-        parts: dict[str, list[tuple[int, FactData]]] = {}
-        encoded: list[dict[str, list[Codes]]] = [{} for _ in given]
-        frames: list[dict[str, list[Any]]] = [{} for _ in given]
-        for place, facts in enumerate(given):
-            for relation, part in self._parts(facts, program):
-                if self._takes(part):
-                    frames[place].setdefault(relation, []).append(part)
-                else:
-                    parts.setdefault(relation, []).append((place, part))
-        for name, several in parts.items():
-            codes = encode_several([part for _, part in several], program.relations[name], self._dictionary)
-            for (place, _), rows in zip(several, codes, strict=True):
-                encoded[place].setdefault(name, []).append(rows)
-        found = [
-            ({name: _one(rows) for name, rows in codes.items()}, left)
-            for codes, left in zip(encoded, frames, strict=True)
-        ]
-        for rows_of, left in found:
-            refuse_unmirrored(program.relations, rows_of, self._dictionary, left, what="the facts of an update of")
-        return list(zip(found[::2], found[1::2], strict=True))
-
-    def _parts(self, facts: Mapping[str, FactData | FactParts], program: Program) -> list[tuple[str, FactData]]:
-        return [
-            (relation.name, part)
-            for name, data in facts.items()
-            for relation in (the_relation(name, program),)
-            for part in (data.parts if isinstance(data, FactParts) else (data,))
-        ]
+        parts: dict[str, tuple[list[Encoded], list[FactData]]] = {}
+        found: list[Both] = []
+        for update in updates:
+            both: Both = ({}, {}), ({}, {})
+            found.append(both)
+            for encoded, given in zip(both, (update.delete, update.insert), strict=True):
+                for name, data in given.items():
+                    relation = the_relation(name, program).name
+                    for part in data.parts if isinstance(data, FactParts) else (data,):
+                        if self._takes is not None and self._takes(part):
+                            encoded[1].setdefault(relation, []).append(part)
+                        else:
+                            places, facts = parts.setdefault(relation, ([], []))
+                            places.append(encoded)
+                            facts.append(part)
+        for name, (places, facts) in parts.items():
+            several = encode_several(facts, program.relations[name], self._dictionary)
+            gathered: dict[int, tuple[dict[str, Codes], list[Codes]]] = {}
+            for (codes, _), rows in zip(places, several, strict=True):
+                gathered.setdefault(id(codes), (codes, []))[1].append(rows)
+            for codes, some in gathered.values():
+                codes[name] = np.ascontiguousarray(some[0] if len(some) == 1 else np.concatenate(some))
+        for both in found:
+            for codes, frames in both:
+                refuse_unmirrored(program.relations, codes, self._dictionary, frames, what="the facts of an update of")
+        return found
 
 
 @dataclass(frozen=True)
@@ -192,11 +192,3 @@ class Prefetcher:
             PreparedUpdate(update, moved, both, change)
             for update, both, change in zip(updates, codes, facts, strict=True)
         ]
-
-
-def _one(parts: Sequence[Codes]) -> Codes:
-    return np.ascontiguousarray(parts[0] if len(parts) == 1 else np.concatenate(parts))
-
-
-def _takes_nothing(data: object) -> bool:
-    return False

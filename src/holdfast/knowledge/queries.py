@@ -36,7 +36,9 @@ class PointLookup:
 
     def answers(self, found: Codes) -> Codes:
         """Project the facts that match the key to the answers."""
-        rows = found[:, list(self.columns)]
+        first, last = (self.columns[0], self.columns[-1]) if self.columns else (0, -1)
+        is_run = self.columns == tuple(range(first, last + 1))
+        rows = found[:, first : last + 1] if is_run else found[:, list(self.columns)]
         if len(self.key) + len(self.columns) == self.relation.arity or len(rows) < 2:
             return rows
         return np.unique(rows, axis=0) if self.columns else rows[:1]

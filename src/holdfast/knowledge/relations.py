@@ -26,6 +26,9 @@ def find_relation(name: str, program: Program) -> Relation | None:
 def the_relation(name: str, program: Program) -> Relation:
     """Like `find_relation`, but raises if there is no such relation."""
     expect(name, str, "a relation's name is a string", 'kb["path"]; kb.relations has all of them')
+    relation = program.relations.get(name)
+    if relation is not None and not relation.auxiliary:
+        return relation
     relation = find_relation(name, program)
     if relation is None:
         names = [r.display for r in program.relations.values() if not r.auxiliary]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     from holdfast.store.contents import ExplicitChange
     from holdfast.streaming.queue import UpdateQueue
 
+_AUTOMATIC = Choice()
 MOST_TOGETHER = 62  # updates in one pass: each takes a bit of a word, and so does the state before them
 
 
@@ -163,7 +163,7 @@ class Updater:
         state.watch.give_way()
         steps = [*([] if rules is None else [rules.adopt]), state.next_version(updates)]
         ahead = state.log_ahead(updates, explicit) if keep and rules is None else None
-        with retracted_if_it_fails(ahead), state.limited(keep=keep) as watch:
+        with RetractedIfItFails(ahead), state.limited(keep=keep) as watch:
             given, program = (facts.deletions, facts.insertions), None if rules is None else during
             change, removed = state.maintainer.run(given, choice, watch, report, program, steps if keep else None)
         if keep:
@@ -184,19 +184,24 @@ class Updater:
             self._prefetcher.forget()
 
 
-@contextmanager
-def retracted_if_it_fails(ahead: LoggedAhead | None) -> Iterator[None]:
-    """Retract what was logged ahead if the block raises."""
-    try:
-        yield
-    except BaseException:
-        if ahead is not None:
-            ahead.retract()
-        raise
+class RetractedIfItFails:
+    """A context that retracts what was logged ahead if the block raises.  A class: a generator takes longer."""
+
+    def __init__(self, ahead: LoggedAhead | None) -> None:
+        self._ahead = ahead
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not None and self._ahead is not None:
+            self._ahead.retract()
 
 
 def chosen(algorithm: str | Choice) -> Choice:
     """A choice, from an algorithm's name or as given."""
+    if algorithm == AUTO:
+        return _AUTOMATIC
     expect(algorithm, (str, Choice), "an algorithm is a name or a holdfast.Choice")
     return Choice(algorithm) if isinstance(algorithm, str) else algorithm
 

@@ -53,15 +53,17 @@ class Views:
 
     def change(self, outcome: Outcome, program: Program, no_ops: int, origin: MakeOrigin) -> Change:
         """The change of an update that is applied or about to be, under the rules of a program."""
-        added, removed = (self._by_relation(facts, program) for facts in (outcome.added, outcome.removed))
-        deleted, inserted = (self._by_relation(facts, program) for facts in outcome.explicit)
+        added, removed = self._by_relation(outcome.added, program), self._by_relation(outcome.removed, program)
+        E_minus, E_plus = outcome.explicit
+        deleted, inserted = self._by_relation(E_minus, program), self._by_relation(E_plus, program)
         return Change(added, removed, outcome.figures, no_ops, origin((deleted, inserted), self._guard))
 
     def explicit_change(self, facts: FactChange, program: Program, update: Update | None = None) -> ExplicitChange:
         """The deletions and insertions of an update under the rules of a program, for a log; with its rule changes."""
         from holdfast.store.contents import ExplicitChange
 
-        deleted, inserted = (self._by_relation(part, program) for part in (facts.deletions, facts.insertions))
+        deleted = self._by_relation(facts.deletions, program)
+        inserted = self._by_relation(facts.insertions, program)
         if update is None:
             return ExplicitChange(deleted, inserted)
         in_parts = [
@@ -71,9 +73,12 @@ class Views:
         return ExplicitChange(deleted, inserted, update.add_rules, update.remove_rules, in_parts, types)
 
     def _by_relation(self, facts: FactSet, program: Program) -> dict[str, RelationView]:
-        found = sorted((name for name, size in facts.sizes().items() if size), key=program.places.__getitem__)
-        relations = [program.relations[name] for name in found if not program.relations[name].auxiliary]
-        return {relation.name: self._view(relation, facts) for relation in relations}
+        sizes, found = facts.sizes(), dict[str, RelationView]()
+        for name in sorted(sizes, key=program.places.__getitem__) if len(sizes) > 1 else sizes:
+            relation = program.relations[name]
+            if sizes[name] and not relation.auxiliary:
+                found[name] = self._view(relation, facts)
+        return found
 
     def _view(self, relation: Relation, facts: FactSet) -> RelationView:
         rows = self._state.backend.rows(relation.name, facts)

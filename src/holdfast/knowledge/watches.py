@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import weakref
 from collections import deque
 from collections.abc import Callable, Iterator
 from threading import Condition
@@ -43,6 +44,7 @@ class QueryWatch:
         self._moved = Condition()
         self._is_closed = False
         self._error: Exception | None = None
+        self._over: weakref.finalize[[], QueryWatch] | None = None
 
     @property
     def rows(self) -> RelationView:
@@ -95,6 +97,11 @@ class QueryWatch:
 
     # --- for the knowledge base ------------------------------------------------------------------------
 
+    def when_over(self, note: Callable[[], None]) -> None:
+        """Call this once, when the watch is closed or nothing refers to it any more."""
+        self._over = weakref.finalize(self, note)
+        self._over.atexit = False
+
     def put(self, change: WatchChange) -> None:
         """Add a change of the answers."""
         with deferred(), self._moved:
@@ -113,6 +120,8 @@ class QueryWatch:
             if not self._is_closed:
                 self._is_closed, self._error = True, error
                 self._moved.notify_all()
+        if self._over is not None:
+            self._over()
 
     def __reduce_ex__(self, _protocol: object) -> NoReturn:
         refuse_copying("a watch", "watch the query where it is needed")

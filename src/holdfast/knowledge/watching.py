@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import weakref
 from abc import ABC, abstractmethod
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -53,6 +55,7 @@ class WatchedShape(ABC):
         self.question, self.program, self.dictionary = question, program, dictionary
         self.query = question.checked(program)
         self.watches: dict[WatchKey, weakref.WeakSet[QueryWatch]] = {}
+        self._over: deque[WatchKey] = deque()  # keys of which a watch was closed or is gone; any thread appends
 
     def add(self, key: WatchKey, watch: QueryWatch) -> None:
         """Add a watch."""
@@ -60,11 +63,13 @@ class WatchedShape(ABC):
             self.demand(key)
             self.watches[key] = weakref.WeakSet()
         self.watches[key].add(watch)
+        watch.when_over(partial(self._over.append, key))
 
     def tidy(self) -> None:
-        """Drop everything that no watch needs any more."""
-        for key, watches in list(self.watches.items()):
-            if all(watch.is_closed for watch in tuple(watches)):
+        """Drop everything that no watch needs any more; it costs nothing for the others."""
+        while self._over:
+            key = self._over.popleft()
+            if key in self.watches and all(watch.is_closed for watch in tuple(self.watches[key])):
                 del self.watches[key]
                 self.retire(key)
 
@@ -237,7 +242,8 @@ class Watches:
     def add(self, question: Question, values: Mapping[str, Value], watch: QueryWatch, *, initial: bool) -> None:
         """Watch a query with these values; with `initial`, its answers are the first change."""
         query, dictionary, reader = question.checked(self._state.program), self._state.dictionary, self._reader()
-        answers = reader.answer(question, values)  # raises errors before anything is stored
+        query.codes(values, dictionary)  # raises errors before anything is stored
+        answers = reader.answer(question, values) if initial else ()
         kinds = zip(query.parameters, query.kinds, strict=True)
         key = tuple(dictionary.encode_value(values[name], kind) for name, kind in kinds)
         self._shape(question, query, reader).add(key, watch)

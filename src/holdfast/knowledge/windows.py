@@ -11,7 +11,7 @@ from holdfast.errors import Diagnostic, UsageError
 from holdfast.exclusive import Guard, exclusive
 from holdfast.knowledge.materialisation import LoggedAhead, Materialisation
 from holdfast.knowledge.prepared_updates import FactChange
-from holdfast.knowledge.updating import Updater, retracted_if_it_fails
+from holdfast.knowledge.updating import RetractedIfItFails, Updater
 from holdfast.knowledge.views import Views
 from holdfast.maintenance.commit import CommitStep, commit
 from holdfast.maintenance.windows import Windows
@@ -60,7 +60,7 @@ class ChangeWindow:
 
     def all(self) -> list[Change]:
         """Commit all remaining updates at once."""
-        with retracted_if_it_fails(self._ahead):
+        with RetractedIfItFails(self._ahead):
             return self._advanced(len(self._updates))
 
     def _advanced(self, number: int) -> list[Change]:
@@ -117,7 +117,7 @@ def change_window(
         raise UsageError(Diagnostic("E0917", message, help="apply them one by one, or merged by apply_net"))
     prepared = updater.prepared(updates)
     ahead = state.log_ahead(updates, _explicit(prepared, state, views)) if at_once and seconds is None else None
-    with retracted_if_it_fails(ahead), state.limited(keep=False) as watch:
+    with RetractedIfItFails(ahead), state.limited(keep=False) as watch:
         if seconds is not None:
             watch.give_up_after(seconds)
         facts = [(each.deletions, each.insertions) for each in prepared]

@@ -36,6 +36,7 @@ class FullCost:
     instances: float
     seconds: float
     facts: float = 0.0  # facts that its rules read and derive; only set where the cost is proportional to them
+    measured: tuple[float, float] | None = None  # instances and seconds of the last evaluation; None if these are
 
     def for_facts(self, facts: float) -> FullCost:
         """The cost with this number of facts, each of which takes as long as before."""
@@ -43,11 +44,14 @@ class FullCost:
         return FullCost(self.instances * share, self.seconds * share, facts)
 
     def after(self, figures: Figures) -> FullCost:
-        """The cost after an update, or during one."""
+        """The cost after an update, or during one.
+
+        It follows from what was measured, so it does not drift with the number of updates.
+        """
         instances = max(0.0, self.instances + figures.insertion - figures.deletion)
-        if self.instances < _FEW:
-            return FullCost(instances, self.seconds + _SECONDS * max(0.0, instances - self.instances))
-        return FullCost(instances, self.seconds * instances / self.instances)
+        then, took = measured = self.measured or (self.instances, self.seconds)
+        seconds = took + _SECONDS * max(0.0, instances - then) if then < _FEW else took * instances / then
+        return FullCost(instances, seconds, measured=measured)
 
 
 class FullCosts:

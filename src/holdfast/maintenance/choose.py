@@ -34,6 +34,7 @@ RANKED = "dred-ranked"
 PROOF = "backward-forward-counting"
 RECOMPUTE = "recompute"
 EXACT = "exact"
+COUNTING, NO_RECURSION = "counting", "no recursion: counting is exact and cheapest"
 DELETIONS, INSERTIONS, BOTH = "deletions", "insertions", "both"
 
 _WASTEFUL = 0.5  # of what was overdeleted came back: looking for proofs first may be cheaper
@@ -42,7 +43,7 @@ _CHEAP = 0.02  # seconds an update; a try that turns out badly then does not hur
 _HARDLY = 0.002  # seconds that are not worth starting over
 _WORTH = 0.05  # seconds that are not worth doing without DRed^v, which keeps most of what is there
 _CERTAIN = 0.8  # of the seconds: what starting over takes is known, what DRed^w takes is guessed
-_MANY_GONE = 10_000  # facts, from which on it is worth a thought whether to recompute
+MANY_GONE = 10_000  # facts, from which on it is worth a thought whether to recompute
 _CREEPS = 1.1  # how fast the least that was measured may rise again
 _MANY_INSTANCES = 1_000  # that show what one takes
 _MANY = 64  # facts overdeleted, below which nothing is worth a thought
@@ -181,7 +182,7 @@ class Chooser:
 
     def _best(self, plan: NodePlan, request: Request, backend: Backend) -> tuple[str, str]:
         alone, services = plan.allotment.alone, plan.allotment.services
-        if not plan.node.is_recursive and request.deleted > _MANY_GONE and _mostly_gone(plan, backend):
+        if not plan.node.is_recursive and request.deleted > MANY_GONE and _mostly_gone(plan, backend):
             return RECOMPUTE, "most of the facts that its rules read were deleted, so recomputing is cheaper"
         if not services:
             is_ranked = plan.node.is_recursive and backend.ability(Ranking) is not None
@@ -233,7 +234,7 @@ class Chooser:
     def choose(self, node: HyperNode) -> tuple[str, str]:
         """The algorithm's name, and why."""
         if not node.is_recursive:
-            return "counting", "no recursion: counting is exact and cheapest"
+            return COUNTING, NO_RECURSION
         record = self._records.setdefault(node.predicates, _Record())
         return record.present, record.why
 

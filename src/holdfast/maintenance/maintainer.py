@@ -88,7 +88,7 @@ class Maintainer:
                 self.transactions.roll_back()
             else:
                 watch.give_way()
-                self.transactions.commit(outcome.explicit, (outcome.removed, outcome.added), then=then)
+                self.transactions.commit([(outcome.explicit, (outcome.removed, outcome.added))], then=then)
             return result
         self._do_without_modules()
         watch.set_net_facts(0)

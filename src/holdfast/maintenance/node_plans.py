@@ -89,6 +89,12 @@ class NodePlan:
         return bool(self.kept or self.removed or self.added)
 
     @cached_property
+    def is_counted(self) -> bool:
+        """Whether counting derivations is all there is to do: no recursion, no module, no change of rules."""
+        special = self.node.is_recursive or self.node.limits or self.allotment.services
+        return not (special or self.edited or self.recursion_changed)
+
+    @cached_property
     def edited(self) -> bool:
         """Whether its rules, or the rules that modules serve, are others than before."""
         return bool(self.removed or self.added or self.modules_changed)

@@ -9,16 +9,18 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import field
 from functools import cached_property
+from operator import attrgetter
 from typing import Literal, NamedTuple
 
 from holdfast.backends.protocol import Backend, Bag, Counters, Facts
 from holdfast.maintenance.module_adapter import ModuleAdapter, States
 from holdfast.maintenance.watch import Watch
-from holdfast.plans import AggregatePlan, AnyPlan, Planner, Read
+from holdfast.plans import AggregatePlan, AnyPlan, Plan, Planner, Read
 from holdfast.program.model import AggregateRule, Atom, HyperNode, Negated, Rule
 from holdfast.quick_dataclass import dataclass
 from holdfast.values.dictionary import Codes
 
+_READS_OLD = attrgetter("reads_old")
 Phase = Literal["deletion", "backward", "forward", "insertion"]
 
 
@@ -181,8 +183,8 @@ class Stratum:
 
     def count(self, instances: int, phase: Phase | None = None) -> None:
         """Count rule instances."""
-        phase = phase or self.phase
-        setattr(self.figures, phase, getattr(self.figures, phase) + instances)
+        figures, phase = self.figures, phase or self.phase
+        setattr(figures, phase, getattr(figures, phase) + instances)
 
     # --- Π ---------------------------------------------------------------------------------------------
 
@@ -203,7 +205,7 @@ class Stratum:
         plans = self.planner.changed(rules, P.sizes(), N.sizes()) if rules else ()
         if not plans:
             return self.backend.apply((), {})
-        return self.apply(plans, delta_sources(I, P, N))
+        return self.apply(plans, delta_sources(I, P, N, plans))
 
     def lost_heads(self, rules: tuple[Rule, ...], I: Facts) -> Bag:
         """Π⟦I : D\\A, A\\D⟧: the heads that lose an instance by changes in earlier hyper-nodes."""
@@ -252,16 +254,12 @@ class Stratum:
         return self.apply(touched, {Read.ALL: I, Read.DELTA: changes})
 
 
-def delta_sources(I: Facts, P: Facts, N: Facts) -> dict[Read, Facts]:
-    """The sources of the atoms of Π⟦I : P, N⟧."""
-    return {
-        Read.ALL: I,
-        Read.OLD: I - P,
-        Read.DELTA: P,
-        Read.ABSENT: I,
-        Read.ABSENT_OLD: I | N,
-        Read.ABSENT_DELTA: N,
-    }
+def delta_sources(I: Facts, P: Facts, N: Facts, plans: Iterable[Plan] | None = None) -> dict[Read, Facts]:
+    """The sources of the atoms of Π⟦I : P, N⟧; of some plans, if they are given, only what they read."""
+    found = {Read.ALL: I, Read.DELTA: P, Read.ABSENT: I, Read.ABSENT_DELTA: N}
+    if plans is None or any(map(_READS_OLD, plans)):
+        found |= {Read.OLD: I - P, Read.ABSENT_OLD: I | N}
+    return found
 
 
 def predicates_read(rules: RuleChange) -> set[str]:

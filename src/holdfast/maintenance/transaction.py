@@ -66,10 +66,11 @@ class Transactions:
             marks.begin(self.version)
 
     def commit(
-        self, explicit: Move, facts: Move, *, first: Sequence[CommitStep] = (), then: Sequence[CommitStep] = ()
+        self, moves: Sequence[tuple[Move, Move]], *, first: Sequence[CommitStep] = (), then: Sequence[CommitStep] = ()
     ) -> None:
-        """Change E and I, and make the new states of modules valid, with other steps before and after that."""
-        steps = [*first, *self._commit_facts(explicit, facts), self._finish, self.bump_version, *then]
+        """Change E and I, by the moves of one update or of several, and make the new states of modules valid, with
+        other steps before and after that."""
+        steps = [*first, *self._commit_facts(moves), self._finish, self.bump_version, *then]
         commit(self.backend, [*steps, self._end_marks])
 
     def roll_back(self) -> None:
@@ -93,12 +94,14 @@ class Transactions:
         self.states.roll_back()
         self.ledger.lose_all(self.backend.relations)
 
-    def _commit_facts(self, explicit: Move, facts: Move) -> list[CommitStep]:
-        removed, added, virtual = facts[0].sizes(), facts[1].sizes(), self._virtual.virtual
-        sizes = {name: known.size + added.get(name, 0) - removed.get(name, 0) for name, known in virtual.items()}
+    def _commit_facts(self, moves: Sequence[tuple[Move, Move]]) -> list[CommitStep]:
+        sizes = {name: known.size for name, known in self._virtual.virtual.items()}
+        for _, (removed, added) in moves if sizes else ():
+            gone, come = removed.sizes(), added.sizes()
+            sizes = {name: size + come.get(name, 0) - gone.get(name, 0) for name, size in sizes.items()}
         return [
-            partial(_move, self.backend.explicit, *explicit),
-            partial(_move, self.backend.materialisation, *facts),
+            partial(_move, self.backend.explicit, [explicit for explicit, _ in moves]),
+            partial(_move, self.backend.materialisation, [facts for _, facts in moves]),
             partial(self._resize, sizes),
             self.states.commit,
             self.backend.commit,
@@ -122,6 +125,7 @@ class Transactions:
             self._marks = None
 
 
-def _move(kept: KeptFacts, removed: Facts, added: Facts) -> None:
-    kept -= removed
-    kept |= added
+def _move(kept: KeptFacts, moves: Sequence[Move]) -> None:
+    for removed, added in moves:
+        kept -= removed
+        kept |= added

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from itertools import chain
@@ -12,8 +13,8 @@ from holdfast.maintenance import recompute
 from holdfast.maintenance.agenda import Agenda
 from holdfast.maintenance.algorithms import ALGORITHMS, AUTO, Algorithm, Choice
 from holdfast.maintenance.budget import AbandonedError, Budget, FullCost
-from holdfast.maintenance.choose import Chooser, Request
-from holdfast.maintenance.dred_counting import maintain_explicit
+from holdfast.maintenance.choose import COUNTING, MANY_GONE, NO_RECURSION, Chooser, Request
+from holdfast.maintenance.dred_counting import maintain_explicit, maintain_nonrecursive
 from holdfast.maintenance.ledger import Ledger
 from holdfast.maintenance.marking import MarkedStratum, Marking
 from holdfast.maintenance.modular import refuse_explicit
@@ -44,7 +45,7 @@ def facts_around(plan: NodePlan) -> float:
     return sum(map(plan.planner.statistics.size, plan.reads - plan.predicates))
 
 
-@dataclass(frozen=True)
+@dataclass
 class Walk:
     """What an update brings along, and what it passes through."""
 
@@ -70,8 +71,12 @@ class Walk:
 
     def _maintained(self, plan: NodePlan) -> Figures:
         self.watch.give_way()
-        stopwatch, change, is_auto = Stopwatch(), self._change(plan), self.choice.named(plan.node) == AUTO
-        request = self._request(plan, change)
+        is_auto, change = self.choice.named(plan.node) == AUTO, self._change(plan)
+        if is_auto and plan.is_counted and self.marks is None:
+            deleted = len(change.E_minus) + len(change.removed_inputs)
+            if deleted <= MANY_GONE:
+                return self._counted(plan, change, deleted)
+        stopwatch, request = Stopwatch(), self._request(plan, change)
         algorithm, why = self.chooser.chosen(plan, request, self.backend)
         full = self.chooser.costs.of(plan.node.predicates) if is_auto else None
         if full is not None and plan.node.limits:
@@ -94,6 +99,26 @@ class Walk:
             self.chooser.compare(plan, figures, self.backend)
         if plan.node.limits and figures.is_anew:
             self.chooser.costs.by_facts(plan.node.predicates, facts_around(plan) + request.inserted - request.deleted)
+        return figures
+
+    def _counted(self, plan: NodePlan, change: NodeChange, deleted: int) -> Figures:
+        """What `_run` does for a hyper-node where nothing is to be decided: most of a small update is this."""
+        begun, inserted = time.monotonic(), len(change.E_plus) + len(change.added_inputs)
+        shown = shown_names(plan.node.predicates, self._relations)
+        figures = Figures(shown, COUNTING, NO_RECURSION, deleted + inserted)
+        figures.deletes, figures.inserts = deleted > 0, inserted > 0
+        self.watch.node(shown[0])
+        self.ledger.make_right(plan, recursive=True, served=True)
+        self.states.drop(plan.predicates)
+        rules = plan.kept, plan.removed, plan.added, plan.inputs
+        s = Stratum(plan.planner, self.backend, self.watch, *change, *rules, figures, (), self.states)
+        if plan.has_rules:
+            maintain_nonrecursive(s)
+        else:
+            maintain_explicit(s)
+        self.ledger.maintained(plan, ALGORITHMS[COUNTING])
+        figures.seconds = figures.work = time.monotonic() - begun
+        self.chooser.costs.maintained(plan.node.predicates, figures)
         return figures
 
     def _change(self, plan: NodePlan) -> NodeChange:

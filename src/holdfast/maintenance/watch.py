@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from holdfast.errors import Diagnostic, LimitReached
-from holdfast.interrupts import checkpoint
+from holdfast.interrupts import PENDING, checkpoint
 from holdfast.maintenance.turns import Turns
 from holdfast.settings import Limits, Progress, Silent
 
@@ -87,7 +87,8 @@ class Watch:
 
     def round(self, new_facts: int) -> None:
         """A round begins."""
-        checkpoint()
+        if PENDING:
+            checkpoint()
         if self.budget is not None:
             self.budget()
         self.rounds += 1
@@ -97,7 +98,8 @@ class Watch:
 
     def batch(self, new_facts: int) -> None:
         """A batch of facts came in, so many of them new."""
-        checkpoint()
+        if PENDING:
+            checkpoint()
         if self.budget is not None:
             self.budget()
         self.facts += new_facts
@@ -110,7 +112,8 @@ class Watch:
 
     def waiting(self) -> None:
         """Other processes are at work: heed signals and the limit on seconds."""
-        checkpoint()
+        if PENDING:
+            checkpoint()
         if self.limits.seconds is not None and self.seconds > self.limits.seconds:
             self._stop("E0803", f"the run takes more than {self.limits.seconds:g} seconds")
 

@@ -47,18 +47,16 @@ class Window:
         return Outcome(removed, added, figures, self._computed.explicit[number])
 
     def advance(self, number: int) -> None:
-        """Commit updates one by one, up to the state after this number of them."""
-        while self._done < number:
-            self._advance()
-
-    def _advance(self) -> None:
+        """Commit updates, up to the state after this number of them."""
+        if self._done >= number:
+            return
         assert self.is_current
-        number, computed = self._done, self._computed
-        then: list[CommitStep] = [partial(self._is_done, number + 1)]
-        if number + 1 == len(computed.changes):
+        begun, computed = self._done, self._computed
+        moves = list(zip(computed.explicit[begun:number], computed.changes[begun:number], strict=True))
+        then: list[CommitStep] = [partial(self._is_done, number)]
+        if number == len(computed.changes):
             then.append(self._transactions.ledger.flush_deferred_counts)
-        states = partial(self._put_states, number)
-        self._transactions.commit(computed.explicit[number], computed.changes[number], first=[states], then=then)
+        self._transactions.commit(moves, first=[partial(self._put_states, number - 1)], then=then)
 
     def _put_states(self, number: int) -> None:
         for node in self._computed.nodes:

@@ -119,6 +119,12 @@ class Plan:
         assert isinstance(literal, Atom | Negated)
         return (Read.DELTA if isinstance(literal, Atom) else Read.ABSENT_DELTA), literal.predicate
 
+    @cached_property
+    def reads_old(self) -> bool:
+        """Whether it reads what is left without the changed facts, or what is there with them."""
+        reads = {step.read for step in self.steps if isinstance(step, Scan | Join | AntiJoin)}
+        return not reads.isdisjoint((Read.OLD, Read.ABSENT_OLD))
+
     @property
     def delta_predicate(self) -> str | None:
         """The predicate whose changed facts start this plan."""

@@ -157,15 +157,15 @@ class Planner:
         """Plans for the instances that use a changed fact: P in a positive atom, N in a negated one."""
         if not positive and not negative:
             return ()
-        readers = self._readers_of(rules)
-        found = [use for name, size in positive.items() if size for use in readers.positive.get(name, ())]
-        found += [use for name, size in negative.items() if size for use in readers.negative.get(name, ())]
-        return tuple(
-            self._plan(
-                rule, position, (positive if isinstance(rule.body[position], Atom) else negative)[name], within=False
-            )
-            for _, position, name, rule in sorted(found, key=_PLACE)
-        )
+        readers, found = self._readers_of(rules), list[tuple[int, int, int, Rule]]()
+        for uses, sizes in ((readers.positive, positive), (readers.negative, negative)):
+            for name, size in sizes.items():
+                if size and name in uses:
+                    for number, position, _, rule in uses[name]:
+                        found.append((number, position, size, rule))
+        if len(found) > 1:
+            found.sort(key=_PLACE)
+        return tuple([self._plan(rule, position, size, within=False) for _, position, size, rule in found])
 
     def heads(self, rules: Iterable[Rule], goals: Mapping[str, int]) -> tuple[Plan, ...]:
         """Plans that emit the goals (read as the delta) that a rule derives."""

@@ -222,12 +222,12 @@ class Relation:
         """The number of columns."""
         return len(self.columns)
 
-    @property
+    @cached_property
     def types(self) -> tuple[Type, ...]:
         """The columns' types."""
         return tuple(column.type for column in self.columns)
 
-    @property
+    @cached_property
     def kinds(self) -> tuple[Kind, ...]:
         """The columns' types, those of records with what they hold."""
         return tuple(column.kind for column in self.columns)

@@ -28,7 +28,7 @@ Relations = Mapping[str, Relation]
 
 def shown_names(predicates: Iterable[str], relations: Relations) -> tuple[str, ...]:
     """Predicates for display: auxiliary ones are shown by their definitions."""
-    return tuple(relations[name].display if relations[name].auxiliary else name for name in predicates)
+    return tuple([relations[name].display if relations[name].auxiliary else name for name in predicates])
 
 
 def show_rule(rule: Rule | AggregateRule, relations: Relations) -> str:

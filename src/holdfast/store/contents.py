@@ -21,6 +21,7 @@ from holdfast.lazy import lazily
 from holdfast.quick_dataclass import dataclass
 from holdfast.relation_view import RelationView
 from holdfast.updates import Note, Update
+from holdfast.values import Type
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -81,7 +82,7 @@ def pack(changes: Iterable[ExplicitChange], notes: Sequence[Note] = (), now: dat
         found: dict[str, object] = {}
         for name, view in given.items():
             if len(view) <= few:
-                found[name] = list(view)
+                found[name] = view.codes.tolist() if set(view.types) == {Type.NUMBER} else list(view)
             else:
                 tables.append(_stream(view.to_arrow()))
                 found[name] = {"arrow": [place, place := place + len(tables[-1])]}

@@ -4,17 +4,33 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import Final, cast
 
 _PIECE: Final = 1 << 23  # bytes written by one call
+_SYNC_FILE_RANGE_WRITE: Final = 2
+
+
+@cache
+def _begin_sync() -> Callable[[int, int, int, int], int] | None:
+    """Linux's `sync_file_range`."""
+    try:
+        import ctypes
+
+        call = ctypes.CDLL(None).sync_file_range
+        call.argtypes = (ctypes.c_int, ctypes.c_int64, ctypes.c_int64, ctypes.c_uint)
+    except (ImportError, AttributeError, OSError, TypeError):
+        return None
+    return cast("Callable[[int, int, int, int], int]", call)
 
 
 class Files:
     """The system's calls; each raises `OSError`, and `write` may write less than given."""
 
     syncs_aside = True
-    """Whether a sync may run in another thread while this one continues."""
+    """Whether a sync may begin, perhaps in another thread, while this one continues."""
 
     def create(self, path: Path) -> int:
         """Create an empty file, open for reading and writing; truncates an existing one."""
@@ -35,6 +51,14 @@ class Files:
     def sync(self, handle: int) -> None:
         """Sync the contents and size of a file to disk."""
         getattr(os, "fdatasync", os.fsync)(handle)
+
+    def begin_sync(self, handle: int, offset: int, size: int) -> None:
+        """Let the system begin to write some bytes to disk, where it can; a later `sync` then takes less long.
+
+        Errors are those of `sync`, which reports what became of all bytes.
+        """
+        if (begin := _begin_sync()) is not None:
+            begin(handle, offset, size, _SYNC_FILE_RANGE_WRITE)
 
     def sync_folder(self, path: Path) -> None:
         """Sync the names in a folder to disk."""

@@ -66,6 +66,8 @@ class LogTail:
         self._is_aside = self._files.syncs_aside and self._sync_takes > self.quick
         if self._is_aside:
             self._begin_sync()
+        elif self._files.syncs_aside:
+            self._files.begin_sync(self._handle, end, len(data))
 
     def wait_for_disk(self) -> None:
         """Wait until everything written is on disk."""

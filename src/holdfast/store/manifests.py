@@ -16,6 +16,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -65,6 +66,11 @@ class StoreManifest:
     relations: tuple[StoredRelation, ...]
     facts: tuple[FactsFile, ...]
     note: Note = field(default_factory=dict)  # of the last update before the snapshot, if its owner needs it
+
+    @cached_property
+    def size(self) -> int:
+        """The bytes of the facts."""
+        return sum(file.size for file in self.facts)
 
     @property
     def path(self) -> str:

@@ -22,6 +22,7 @@ from __future__ import annotations
 import hashlib
 import struct
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
 
 BEGINNING: Final = b"holdfast log 1".ljust(16, b"\0")
@@ -53,8 +54,13 @@ class LogKey:
 
     def check(self, data: bytes) -> bytes:
         """The checksum of a record."""
-        key = f"{self.store}/{self.number}".encode()
-        return hashlib.blake2b(data, digest_size=_CHECK, key=key).digest()
+        sum = self._keyed.copy()
+        sum.update(data)
+        return sum.digest()
+
+    @cached_property
+    def _keyed(self) -> hashlib.blake2b:
+        return hashlib.blake2b(digest_size=_CHECK, key=f"{self.store}/{self.number}".encode())
 
 
 @dataclass(frozen=True)

@@ -105,7 +105,7 @@ class Store:
     @property
     def _most(self) -> int:
         """The bytes above which a snapshot is due."""
-        return 3 * max(sum(file.size for file in self.manifest.facts), self.smallest)
+        return 3 * max(self.manifest.size, self.smallest)
 
     # --- records -----------------------------------------------------------------------------------------
 

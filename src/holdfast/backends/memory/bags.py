@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
+from typing import TypeAlias
 
 import numpy as np
 
@@ -15,6 +17,10 @@ from holdfast.backends.memory.truth import NO_IDS
 from holdfast.backends.protocol import Bag
 
 _GROWTH = 16  # times the capacity when it grows; it takes no memory until it is written to
+
+
+Heads: TypeAlias = tuple[str, Ids, Weights]
+"""A predicate, row ids, and how many instances each stands for (none given: one)."""
 
 
 class MemoryBag:
@@ -31,6 +37,8 @@ class MemoryBag:
         self.weights = weights
 
     def __len__(self) -> int:
+        if not self.weights:
+            return sum(map(len, self.rows.values()))
         return sum(int(self.weights[p].sum()) if p in self.weights else len(ids) for p, ids in self.rows.items())
 
     def support(self) -> FactSet:
@@ -77,3 +85,16 @@ class HeadBuffer:
             self.ids[begin : self.size] = ids
         if len(self.weights):
             self.weights[begin : self.size] = weights if len(weights) else 1
+
+
+def collected(found: Iterable[Heads]) -> tuple[Mapping[str, Ids], Mapping[str, Weights]]:
+    """The row ids of each predicate, and their weights where there are any."""
+    if isinstance(found, tuple):  # of a few facts: one batch, without weights
+        return {predicate: ids for predicate, ids, _ in found}, {}
+    heads = defaultdict[str, HeadBuffer](HeadBuffer)
+    for predicate, ids, weights in found:
+        heads[predicate].add(ids, weights)
+    return (
+        {name: buffer.ids[: buffer.size] for name, buffer in heads.items()},
+        {name: buffer.weights[: buffer.size] for name, buffer in heads.items() if len(buffer.weights)},
+    )

@@ -17,6 +17,8 @@ from holdfast.backends.memory.table import Table
 from holdfast.backends.protocol import Bag, Facts
 from holdfast.errors import Diagnostic, LimitReached
 
+_NO_WEIGHTS: Mapping[str, Weights] = {}
+
 
 class MemoryCounters:
     """One of the two counters beside each row."""
@@ -32,13 +34,21 @@ class MemoryCounters:
         numbers: NDArray[np.int32] = getattr(self.tables[predicate], self.column)
         return numbers
 
-    def add(self, facts: Bag | Facts) -> None:
+    def add(self, facts: Bag | Facts, step: int = 1) -> None:
         """Count each occurrence once more."""
-        self._move(facts, 1)
+        if isinstance(facts, MemoryBag):
+            rows, given = facts.rows, facts.weights
+        else:
+            rows, given = _snapshot(facts).rows, _NO_WEIGHTS
+        for predicate, ids in rows.items():
+            weights = given.get(predicate, NO_WEIGHTS)
+            if self.remembers:  # before: too many derivations are counted as well, with a carry that is lost
+                self._undo.append(partial(self._count, predicate, ids, weights, -step))
+            self._count(predicate, ids, weights, step)
 
     def subtract(self, facts: Bag | Facts) -> None:
         """Count each occurrence once less."""
-        self._move(facts, -1)
+        self.add(facts, -1)
 
     def zero(self, facts: Facts) -> FactSet:
         """Those of some facts whose number is 0."""
@@ -81,15 +91,6 @@ class MemoryCounters:
             message = f"a fact of {predicate} has more than {2**31 - 1:,} derivations, more than a counter holds"
             help = "`_` or an unused variable in a rule's body may multiply them: project it out in a separate rule"
             raise LimitReached(Diagnostic("E0805", message, help=help))
-
-    def _move(self, facts: Bag | Facts, step: int) -> None:
-        bag = facts if isinstance(facts, MemoryBag) else _snapshot(facts)
-        given: Mapping[str, Weights] = bag.weights if isinstance(bag, MemoryBag) else {}
-        for predicate, ids in bag.rows.items():
-            weights = given.get(predicate, NO_WEIGHTS)
-            if self.remembers:  # before: too many derivations are counted as well, with a carry that is lost
-                self._undo.append(partial(self._count, predicate, ids, weights, -step))
-            self._count(predicate, ids, weights, step)
 
 
 def _snapshot(facts: Bag | Facts) -> Momentary:

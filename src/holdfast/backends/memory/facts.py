@@ -92,8 +92,11 @@ class FactSet:
     def of(self, predicates: Iterable[str]) -> FactSet:
         """The facts of some predicates only."""
         wanted = predicates if isinstance(predicates, frozenset) else set(predicates)
-        found = {p: self.ids(p) for p in self.predicates() if p in wanted}
-        return Momentary(self.tables, {p: ids for p, ids in found.items() if len(ids)})
+        found = {}
+        for predicate in self.predicates():
+            if predicate in wanted and len(ids := self.ids(predicate)):
+                found[predicate] = ids
+        return Momentary(self.tables, found)
 
     def column(self, predicate: str) -> str:
         """The byte beside each row that the set's formula for a predicate speaks of: `status` or `proof`."""
@@ -121,8 +124,11 @@ class FactSet:
 
     def snapshot(self) -> Momentary:
         """The same set as lists of row ids."""
-        found = {predicate: self.ids(predicate) for predicate in self.predicates()}
-        return Momentary(self.tables, {predicate: ids for predicate, ids in found.items() if len(ids)})
+        found = {}
+        for predicate in self.predicates():
+            if len(ids := self.ids(predicate)):
+                found[predicate] = ids
+        return Momentary(self.tables, found)
 
     def size(self, predicate: str) -> int:
         """How many facts of one predicate there are."""
@@ -209,6 +215,10 @@ class Support(FactSet):
 
     def candidates(self, predicate: str) -> Ids:
         return self.rows.get(predicate, NO_IDS)
+
+    def ids(self, predicate: str) -> Ids:
+        candidates = self.rows.get(predicate, NO_IDS)
+        return distinct(self.tables[predicate].status, candidates, ALWAYS) if len(candidates) else candidates
 
     def truth(self, bits: Mapping[Momentary, np.uint8]) -> TruthTable:
         return ALWAYS  # only ever asked about its own candidates

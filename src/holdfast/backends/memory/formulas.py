@@ -21,10 +21,23 @@ class Lasting(FactSet):
     """A kept set, or a formula of kept sets only: what it means changes, but not what it says.  So it is made once."""
 
     is_lasting = True
+    _truth: TruthTable
+    _column: str
 
     def __init__(self, tables: Tables) -> None:
         super().__init__(tables)
         self.made: dict[tuple[Connective, Lasting], Lasting] = {}
+
+    def truth(self, bits: Mapping[Momentary, np.uint8]) -> TruthTable:
+        return self._truth
+
+    def column(self, predicate: str) -> str:
+        return self._column
+
+    def passing(self, predicate: str, candidates: Ids, wanted: bool) -> Ids:
+        """Those of some row ids that are, or are not, in the set, each once."""
+        column = getattr(self.tables[predicate], self._column)
+        return distinct(column, candidates, self._truth if wanted else ALWAYS & ~self._truth)
 
 
 class _Combined(FactSet):
@@ -79,17 +92,11 @@ class _Formula(_Combined, Lasting):
         self.left, self.right, self.connective, self.columns = left, right, connective, left.columns
         self._truth, self._column = connective(left.truth({}), right.truth({})), left.column("")
 
-    def truth(self, bits: Mapping[Momentary, np.uint8]) -> TruthTable:
-        return self._truth
+    truth, column = Lasting.truth, Lasting.column
 
     def ids(self, predicate: str) -> Ids:
         candidates = self.candidates(predicate)
-        if not len(candidates):
-            return candidates
-        return distinct(getattr(self.tables[predicate], self._column), candidates, self._truth)
-
-    def column(self, predicate: str) -> str:
-        return self._column
+        return self.passing(predicate, candidates, True) if len(candidates) else candidates
 
     def formula(self, predicate: str) -> FactSet:
         return self
@@ -169,6 +176,8 @@ def _passing(facts: FactSet, condition: FactSet, predicate: str, wanted: bool) -
         run = condition.run(predicate)
         if run is not None and run[0] == 0 and not wanted:  # what lies behind I's rows is new
             return _once_behind(facts, predicate, candidates, run[1])
+    if isinstance(condition, Lasting):
+        return condition.passing(predicate, candidates, wanted)
     formula = condition.formula(predicate)
     if not formula.is_momentary and not formula.leaves:
         column = getattr(facts.tables[predicate], condition.column(predicate))

@@ -42,10 +42,15 @@ class ReadTable:
 
     def __init__(self, rows: Rows) -> None:
         self.rows, self.arity = rows, rows.shape[1]
+        self._cells = rows.view(np.dtype((np.void, 8 * self.arity))).reshape(-1) if self.arity else None
         self.lock = threading.Lock()
         self.running = 0
         self._known: HashedRows | None = None
         self._indexes: dict[tuple[int, ...], Index] = {}
+
+    def picked(self, ids: NDArray[np.int64]) -> Rows:
+        """Some rows, as items of a list: so NumPy keeps Python's lock, which a look-up would have to wait for."""
+        return self.rows[ids] if self._cells is None else self._cells[ids].view(np.int64).reshape(-1, self.arity)
 
     def membership(self, size: int) -> HashedRows:
         """A hash table that has at least the first rows."""
@@ -121,7 +126,7 @@ class FrozenRelation:
     def matching(self, key: tuple[int, ...], values: Rows, *, explicit: bool = False) -> Rows:
         """The facts that hold, or the explicit ones, with the values of one of some distinct rows in some columns."""
         if self.implicit is None or explicit:
-            return self.table.rows[self._rows_of(key, values, EXPLICIT if explicit else HOLDS)]
+            return self.table.picked(self._rows_of(key, values, EXPLICIT if explicit else HOLDS))
         if len(key) == self.table.arity:
             return values[self.implicit.has(values)]
         first = np.unique(values[:, 0])
@@ -169,10 +174,11 @@ class FrozenRelation:
         found[found] = self.status[ids[found]] & bit != 0
         return found
 
-    def _rows_of(self, key: tuple[int, ...], values: Rows, bit: np.uint8) -> Ids:
+    def _rows_of(self, key: tuple[int, ...], values: Rows, bit: np.uint8) -> NDArray[np.int64]:
         with self.table.lock:
-            ids = self.table.matching(key, np.ascontiguousarray(values), self.size)
-        seen: Ids = ids[self.status[ids] & bit != 0]
+            found = self.table.matching(key, np.ascontiguousarray(values), self.size)
+        ids = found.astype(np.int64)  # NumPy's own kind of index: with another it gives up Python's lock
+        seen: NDArray[np.int64] = ids[self.status[ids] & bit != 0]
         return seen
 
 

@@ -10,7 +10,7 @@ from holdfast.backends.memory import kernels
 from holdfast.backends.memory.arrays import Ids
 from holdfast.backends.memory.facts import Momentary, Support, Tables, own
 from holdfast.backends.memory.formulas import Lasting
-from holdfast.backends.memory.truth import NO_BITS, NO_IDS, Run, TruthTable, distinct, has_bit
+from holdfast.backends.memory.truth import NO_BITS, NO_IDS, Run, has_bit
 from holdfast.backends.protocol import Facts
 
 
@@ -46,12 +46,6 @@ class Kept(Lasting):
     def sizes(self) -> Mapping[str, int]:
         return {predicate: size for predicate in self.predicates() if (size := self.size(predicate))}
 
-    def column(self, predicate: str) -> str:
-        return self._column
-
-    def truth(self, bits: Mapping[Momentary, np.uint8]) -> TruthTable:
-        return self._truth
-
     def run(self, predicate: str) -> Run | None:
         """The prefix of the table that the set is, while it is one."""
         prefix = self._prefixes.get(predicate, 0)
@@ -75,6 +69,8 @@ class Kept(Lasting):
 
     def __ior__(self, more: Facts) -> Kept:
         added = own(more).snapshot()
+        if added.is_nothing:
+            return self
         if self.changing is not None:
             self.changing(added.rows, self.bit, True)
         added.restatus(NO_BITS, self.bit, self._column)
@@ -87,10 +83,14 @@ class Kept(Lasting):
 
     def __isub__(self, fewer: Facts) -> Kept:
         removed = own(fewer).snapshot()
+        if removed.is_nothing:
+            return self
         if self.changing is not None:
             self.changing(removed.rows, self.bit, False)
         removed.restatus(self.bit, NO_BITS, self._column)
-        self._prefixes.update(dict.fromkeys((p for p, ids in removed.rows.items() if len(ids)), None))
+        for predicate, ids in removed.rows.items():
+            if len(ids):
+                self._prefixes[predicate] = None
         return self
 
 
@@ -115,9 +115,7 @@ class Listed(Kept):
     def ids(self, predicate: str) -> Ids:
         """What was taken out again is still on the list."""
         candidates = self.candidates(predicate)
-        if not len(candidates):
-            return candidates
-        return distinct(getattr(self.tables[predicate], self._column), candidates, self._truth)
+        return self.passing(predicate, candidates, True) if len(candidates) else candidates
 
     def size(self, predicate: str) -> int:
         return len(self.ids(predicate))

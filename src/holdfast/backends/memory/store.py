@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import threading
-from collections import defaultdict
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import cached_property
+from itertools import chain
 from time import perf_counter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeVar, cast
@@ -35,9 +35,9 @@ from holdfast.backends.abilities import (
 from holdfast.backends.limits import Grouping, OfferGroups
 from holdfast.backends.memory.aggregates import aggregate, source_rows
 from holdfast.backends.memory.arrays import Ids, Rows
-from holdfast.backends.memory.bags import HeadBuffer, MemoryBag
+from holdfast.backends.memory.bags import Heads, MemoryBag, collected
 from holdfast.backends.memory.counters import MemoryCounters
-from holdfast.backends.memory.execution.buffers import NO_WEIGHTS, Weights
+from holdfast.backends.memory.execution.buffers import NO_WEIGHTS
 from holdfast.backends.memory.execution.run import CompiledPlan, naming_the_rule
 from holdfast.backends.memory.execution.views import ReadViews, Seen, own_snapshot
 from holdfast.backends.memory.facts import ByPredicate, FactSet, Momentary, Support
@@ -330,29 +330,34 @@ class MemoryBackend(
         Of a small update most have no facts to start from, so that is seen before anything is prepared.
         """
         able = self.able(plans, sources)
-        return self._heads(able, sources, quotas) if able else self.no_heads
+        if not able:
+            return self.no_heads
+        if len(able) == 1 and not quotas and self.profile is None and isinstance(able[0], Plan):
+            return self._heads_of(able[0], sources)
+        return self._heads(able, sources, quotas)
+
+    @in_small_pages
+    def _heads_of(self, plan: Plan, sources: Mapping[Read, Facts]) -> MemoryBag:
+        """Those of one plan: of few facts it has them in one batch."""
+        if self.virtual:
+            self._virtual.prepare(plan)
+        pipeline = self._pipeline(plan)
+        with self.seen((pipeline,), sources) as views:
+            return MemoryBag(self.tables, *collected(pipeline.heads(views)))
 
     @in_small_pages
     def _heads(self, plans: Sequence[AnyPlan], sources: Mapping[Read, Facts], quotas: Mapping[Plan, Ids]) -> MemoryBag:
-        heads = defaultdict[str, HeadBuffer](HeadBuffer)
+        found: list[Heads] = []
         pipelines = self.pipelines(plans)
         for plan in plans:
             if isinstance(plan, AggregatePlan):
                 ids = self._aggregate(plan, sources) if self.profile is None else self._timed_aggregate(plan, sources)
-                heads[plan.rule.predicate].add(ids, NO_WEIGHTS)
+                found.append((plan.rule.predicate, ids, NO_WEIGHTS))
         with self.seen(pipelines, sources) as views:
-            for pipeline in pipelines:
-                for predicate, ids, weights in self._run(pipeline, views, quotas):
-                    heads[predicate].add(ids, weights)
-        return MemoryBag(
-            self.tables,
-            {name: found.ids[: found.size] for name, found in heads.items()},
-            {name: found.weights[: found.size] for name, found in heads.items() if len(found.weights)},
-        )
+            more = chain.from_iterable(self._run(pipeline, views, quotas) for pipeline in pipelines)
+            return MemoryBag(self.tables, *collected(chain(found, more)))
 
-    def _run(
-        self, pipeline: CompiledPlan, views: ReadViews, quotas: Mapping[Plan, Ids]
-    ) -> Iterator[tuple[str, Ids, Weights]]:
+    def _run(self, pipeline: CompiledPlan, views: ReadViews, quotas: Mapping[Plan, Ids]) -> Iterator[Heads]:
         run = pipeline.run(views, quotas.get(pipeline.plan, NO_IDS))
         if self.profile is None:
             return run
@@ -405,10 +410,10 @@ class MemoryBackend(
     def seen(self, pipelines: Sequence[CompiledPlan], sources: Mapping[Read, Facts]) -> Seen:
         """What some pipelines see of the sources, for a while."""
         if len(pipelines) == 1:
-            return Seen.of(pipelines[0].walked, pipelines[0].probed, sources)
+            return Seen(pipelines[0].walked, pipelines[0].probed, sources)
         walked = (place for pipeline in pipelines for place in pipeline.walked)
         probed = (place for pipeline in pipelines for place in pipeline.probed)
-        return Seen.of(walked, probed, sources)
+        return Seen(walked, probed, sources)
 
     def expand(self, plans: Sequence[Plan], sources: Mapping[Read, Facts], most: int) -> tuple[MemoryBag, FactSet]:
         """The outputs of a bounded number of instances for each goal and plan, and the goals that had no more."""
@@ -491,9 +496,7 @@ class MemoryBackend(
         return ids
 
 
-def _profiled(
-    run: Iterator[tuple[str, Ids, Weights]], figures: PlanFigures, tables: Mapping[str, Table]
-) -> Iterator[tuple[str, Ids, Weights]]:
+def _profiled(run: Iterator[Heads], figures: PlanFigures, tables: Mapping[str, Table]) -> Iterator[Heads]:
     """What a plan emits, with the time that it takes, the instances and the rows that are new."""
     heads = tables[figures.plan.rule.predicate]
     before = heads.size
@@ -501,7 +504,7 @@ def _profiled(
     figures.new += heads.size - before
 
 
-def _note_heads(figures: PlanFigures, found: tuple[str, Ids, Weights]) -> None:
+def _note_heads(figures: PlanFigures, found: Heads) -> None:
     _, ids, weights = found
     figures.heads += len(ids)
     figures.instances += int(weights.sum()) if len(weights) else len(ids)

@@ -50,11 +50,15 @@ class Table:
 
         `coming` more may follow: capacity is reserved for them too.
         """
-        self._reserve(len(new), coming)
-        ids = np.empty(len(new), np.int32)
-        if len(new) <= _PART:
-            self._prepare_membership(new, len(new) + coming)
-            self.size = self.membership.intern(new, self.rows, self.size, ids)
+        count, known = len(new), self.membership
+        if self.size + count > len(self.rows):
+            self._reserve(count, coming)
+        ids = np.empty(count, np.int32)
+        if count <= _PART:
+            if not isinstance(known, HashedRows) or not known.has_capacity(count):
+                self._prepare_membership(new, count + coming)
+                known = self.membership
+            self.size = known.intern(new, self.rows, self.size, ids)
             return ids
         for begin in range(0, len(new), _PART):
             part = new[begin : begin + _PART]

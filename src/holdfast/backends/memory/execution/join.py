@@ -28,6 +28,7 @@ _NO_ROWS: Rows = np.empty((0, 0), np.int64)
 _NO_HEADS = NO_IDS, NO_WEIGHTS
 _COUNTED_IN_PLACE = 1 << 20  # values below this are counted; pages of larger ones stay untouched and cost nothing
 _WORTH_A_TALLY = 256  # bindings
+_FEW = 64  # rows, for which it does not matter whether they are a run
 _SOME, _SOME_EACH = 512, 8  # rows that a few bindings may emit, in total and each, before the buffer grows
 _GATHERED = 1 << 19  # bindings
 _FAN_OUT = 4  # facts that a binding must match for heads to be tallied
@@ -51,8 +52,8 @@ class ScanStep(Runnable):
 
     def prepare(self, views: ReadViews) -> None:
         facts, predicate = views.walks[self.place], self.place[1]
-        run = facts.run(predicate)
         self.ids, self.visible = NO_IDS, NO_STATUS
+        run = None if facts.is_momentary and len(facts.ids(predicate)) < _FEW else facts.run(predicate)
         if run is not None and not self.numbers_goals:
             self.first, self.stop = run
         elif isinstance(facts, Kept) and not isinstance(facts, Listed) and facts.column("") == "status":

@@ -42,9 +42,14 @@ class naming_the_rule:  # noqa: N801  it reads as a function; a generator takes 
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
         if isinstance(error, Undefined):
-            message = f"rule {self._rule.name} has no value for some facts: {error}"
-            help = "exclude such facts with a comparison in the rule, or correct the data"
-            raise EvaluationError(Diagnostic("E0701", message, self._rule.span, help=help)) from error
+            raise without_value(self._rule, error) from error
+
+
+def without_value(rule: Rule | AggregateRule, error: Undefined) -> EvaluationError:
+    """The error of a rule with a functor that has no value."""
+    message = f"rule {rule.name} has no value for some facts: {error}"
+    help = "exclude such facts with a comparison in the rule, or correct the data"
+    return EvaluationError(Diagnostic("E0701", message, rule.span, help=help))
 
 
 class CompiledPlan:
@@ -81,6 +86,26 @@ class CompiledPlan:
         step.may_tally, step.heads = True, self.tables[self.plan.outputs[0][0]]
         return step
 
+    def heads(self, views: ReadViews) -> Iterable[tuple[str, Ids, Weights]]:
+        """Like `run`, for a plan that emits heads; at once, as a tuple, while each step gives at most one batch."""
+        if self.projections:
+            return self.run(views)
+        for step in self.steps:
+            step.prepare(views)
+        try:
+            batches = self._bindings()
+        except Undefined as error:
+            raise without_value(self.plan.rule, error) from error
+        if not isinstance(batches, tuple):
+            return self._emitted(batches)
+        if not batches:
+            return ()
+        predicate = self.plan.outputs[0][0]
+        table = self.tables[predicate]
+        before, ids = table.size, table.intern(batches[0])
+        self.watch.batch(table.size - before)
+        return ((predicate, ids, NO_WEIGHTS),)
+
     def run(self, views: ReadViews, quota: Ids = NO_IDS) -> Iterator[tuple[str, Ids, Weights]]:
         """What all instances emit: predicates, row ids and how many instances each stands for (none given: one).
 
@@ -88,9 +113,13 @@ class CompiledPlan:
         """
         for step in self.steps:
             step.prepare(views)
-        first, done = dict[str, int](), 0.0
         with self.limited(quota) if len(quota) else _UNLIMITED, naming_the_rule(self.plan.rule):
-            for bindings in self._bindings():
+            yield from self._emitted(self._bindings())
+
+    def _emitted(self, batches: Iterable[Rows]) -> Iterator[tuple[str, Ids, Weights]]:
+        first, done = dict[str, int](), 0.0
+        with naming_the_rule(self.plan.rule):
+            for bindings in batches:
                 for (predicate, _), rows in zip(self.plan.outputs, self._outputs(bindings), strict=True):
                     table = self.tables[predicate]
                     before = table.size

@@ -12,7 +12,7 @@ from holdfast.backends.memory.arrays import Rows
 from holdfast.backends.memory.facts import NO_MARKS, FactSet, Momentary, Support, marked
 from holdfast.backends.memory.kept import Kept
 from holdfast.backends.memory.table import Table
-from holdfast.backends.memory.truth import Run, as_bytes
+from holdfast.backends.memory.truth import as_bytes
 from holdfast.backends.protocol import Facts
 from holdfast.plans.model import Read
 
@@ -33,19 +33,6 @@ class Probe(NamedTuple):
     visible: NDArray[np.uint8]
     column: str = "status"
 
-    @classmethod
-    def of(cls, facts: FactSet, predicate: str, bits: Mapping[Momentary, np.uint8]) -> Probe:
-        """From a run of rows, if the set is one and no rows are added meanwhile."""
-        run = cls.by_run(facts, predicate)
-        if run is not None:
-            return cls(run[0], run[1], NO_STATUS)
-        return cls(0, 0, as_bytes(facts.formula(predicate).truth(bits)), facts.column(predicate))
-
-    @staticmethod
-    def by_run(facts: FactSet, predicate: str) -> Run | None:
-        """The run of rows by which a set is probed, if it is."""
-        return facts.run(predicate) if facts.tables[predicate].fetch is None else None
-
     def view(self, table: Table) -> tuple[Rows, NDArray[np.uint8], NDArray[np.uint8], int, int]:
         """What is seen of a table, as the kernels take it."""
         return table.rows, getattr(table, self.column), self.visible, self.low, self.high
@@ -61,26 +48,31 @@ class ReadViews(NamedTuple):
 class Seen:
     """Views inside a `with`: momentary sets that are probed by status are marked meanwhile."""
 
-    def __init__(self, walks: Mapping[ReadKey, FactSet], probed: Mapping[ReadKey, FactSet]) -> None:
-        self._walks, self._probed = walks, probed
-        by_status = [
-            facts.formula(name) for (_, name), facts in probed.items() if facts.leaves and not Probe.by_run(facts, name)
-        ]
-        self._marks = marked(by_status) if by_status else NO_MARKS
-
-    @classmethod
-    def of(cls, walked: Iterable[ReadKey], probed: Iterable[ReadKey], sources: Mapping[Read, Facts]) -> Seen:
+    def __init__(self, walked: Iterable[ReadKey], probed: Iterable[ReadKey], sources: Mapping[Read, Facts]) -> None:
         """The places that are walked through and those that are probed, by what their reads mean."""
         # before anything is marked: evaluating a formula uses the scratch bits
-        walks = {place: _walkable(own_snapshot(sources[place[0]]), place[1]) for place in walked}
-        return cls(walks, {place: own_snapshot(sources[place[0]]) for place in probed})
+        self._walks = {place: _walkable(own_snapshot(sources[place[0]]), place[1]) for place in walked}
+        self._probes, self._by_status, marks = dict[ReadKey, Probe](), list[tuple[ReadKey, FactSet]](), False
+        for place in probed:
+            facts, name = own_snapshot(sources[place[0]]), place[1]
+            run = facts.run(name) if facts.tables[name].fetch is None else None  # unless rows are added meanwhile
+            if run is not None:
+                self._probes[place] = Probe(run[0], run[1], NO_STATUS)
+            else:
+                self._by_status.append((place, facts))
+                marks = marks or bool(facts.leaves)
+        self._marks = marked([facts.formula(name) for (_, name), facts in self._by_status]) if marks else NO_MARKS
 
     def __enter__(self) -> ReadViews:
         bits = self._marks.__enter__()
-        return ReadViews(self._walks, {place: Probe.of(facts, place[1], bits) for place, facts in self._probed.items()})
+        for place, facts in self._by_status:
+            name = place[1]
+            self._probes[place] = Probe(0, 0, as_bytes(facts.formula(name).truth(bits)), facts.column(name))
+        return ReadViews(self._walks, self._probes)
 
     def __exit__(self, *_: object) -> None:
-        self._marks.__exit__()
+        if self._marks is not NO_MARKS:
+            self._marks.__exit__()
 
 
 def _walkable(facts: FactSet, predicate: str) -> FactSet:

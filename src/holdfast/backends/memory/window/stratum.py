@@ -24,7 +24,7 @@ from holdfast.backends.memory.facts import Momentary
 from holdfast.backends.memory.store import MemoryBackend
 from holdfast.backends.memory.window.limits import best_in_each_state
 from holdfast.backends.memory.window.module import ServedInWindow
-from holdfast.backends.memory.window.versions import HeadWords, Versions, Words, by_or, with_changes
+from holdfast.backends.memory.window.versions import HeadWords, Versions, Words, by_or, in_blocks, with_changes
 from holdfast.backends.protocol import Facts
 from holdfast.maintenance.stratum import Figures
 from holdfast.maintenance.watch import Watch
@@ -46,27 +46,22 @@ def explicit_states(backend: MemoryBackend, updates: Sequence[tuple[Facts, Facts
     """The effect of each update on E; `given` counts the facts of each update, duplicates included."""
     last = len(updates)
     every = np.int64((1 << (last + 1)) - 1)
-    rows: dict[str, list[Ids]] = {}
-    for facts in (facts for update in updates for facts in update):
-        for name in facts.sizes():
-            rows.setdefault(name, []).append(_ids(facts, name))
-    ids = {name: np.unique(np.concatenate(parts)) for name, parts in rows.items()}
-    words = {
-        name: np.where(backend.tables[name].status[found] & backend.explicit.bit, every, np.int64(0))
-        for name, found in ids.items()
-    }
-    no_ops = []
-    for number, (delete, insert) in enumerate(updates, 1):
-        later, effective = every & ~np.int64((1 << number) - 1), 0
-        for name, word in words.items():
-            removed, added = (np.searchsorted(ids[name], _ids(facts, name)) for facts in (delete, insert))
-            before = (word >> (number - 1)) & 1
-            word[removed] &= ~later
-            word[added] |= later
-            effective += int(np.count_nonzero(before != ((word >> number) & 1)))
-        no_ops.append(given[number - 1] - effective)
-    changing = {name: (word != 0) & (word != every) for name, word in words.items()}
-    found = {name: (ids[name][some], words[name][some]) for name, some in changing.items() if some.any()}
+    found, no_ops = HeadWords(), list(given)
+    for name in dict.fromkeys(name for update in updates for facts in update for name in facts.sizes()):
+        parts = [_ids(facts, name) for update in updates for facts in update]
+        ids, places = np.unique(np.concatenate(parts), return_inverse=True)
+        word = np.where(backend.tables[name].status[ids] & backend.explicit.bit, every, np.int64(0))
+        each = np.split(places, np.cumsum([len(part) for part in parts[:-1]]))
+        for number, (removed, added) in enumerate(zip(each[::2], each[1::2], strict=True), 1):
+            if len(removed) or len(added):
+                later = every & ~np.int64((1 << number) - 1)
+                before = (word >> (number - 1)) & 1
+                word[removed] &= ~later
+                word[added] |= later
+                no_ops[number - 1] -= int(np.count_nonzero(before != ((word >> number) & 1)))
+        some = (word != 0) & (word != every)
+        if some.any():
+            found[name] = ids[some], word[some]
     return Explicit(found, no_ops)
 
 
@@ -85,7 +80,7 @@ class WindowStratum:
     watch: Watch
     E: HeadWords
     figures: Figures = field(default_factory=Figures)
-    counts: dict[str, tuple[Ids, list[Words]]] = field(default_factory=dict)  # Cn in each state, where it changed
+    counts: dict[str, tuple[Ids, Words]] = field(default_factory=dict)  # Cn where it changed, a row for each state
     served: ServedInWindow | None = None  # where a module serves all recursive rules
 
     def maintain(self) -> None:
@@ -125,7 +120,7 @@ class WindowStratum:
     def put_counts(self, updates: int) -> None:
         """Set Cn to its value after this number of updates."""
         for name, (ids, counts) in self.counts.items():
-            self.backend.nonrecursive.of(name)[ids] = counts[updates - 1]
+            self.backend.nonrecursive.of(name)[ids] = counts[updates]
 
     # --- nonrecursive derivations ------------------------------------------------------------------------
 
@@ -148,14 +143,15 @@ class WindowStratum:
 
     def _count(self, name: str, ids: Ids, inverse: NDArray[np.integer[Any]], words: Words) -> Words:
         """Cn of some facts in each state: the old value, minus the instances that held then, plus those that hold."""
-        Cn = self.backend.nonrecursive.of(name)[ids].astype(np.int64)
-        rest = Cn - np.bincount(inverse, (words & 1).astype(np.float64), len(ids)).astype(np.int64)
-        result, counts = (Cn > 0).astype(np.int64), list[Words]()
-        for state in range(1, self.versions.last + 1):
-            now = rest + np.bincount(inverse, ((words >> state) & 1).astype(np.float64), len(ids)).astype(np.int64)
-            result |= (now > 0).astype(np.int64) << state
-            counts.append(now)
+        number, met = len(ids), np.empty((self.versions.last + 1, len(ids)), np.int64)
+        for states in in_blocks(self.versions.last + 1, len(words)):
+            held, places = (words >> states) & 1, inverse + (states - states[0, 0]) * number
+            met[states[:, 0]] = np.bincount(places.ravel(), held.ravel(), held.shape[0] * number).reshape(-1, number)
+        counts = met + (self.backend.nonrecursive.of(name)[ids] - met[0])
         self.counts[name] = ids, counts
+        result = np.zeros(number, np.int64)
+        for state, now in enumerate(counts):
+            result |= (now > 0).astype(np.int64) << state
         return result
 
     def _put(self, heads: HeadWords) -> None:

@@ -7,6 +7,7 @@ beside the rows, whose pages stay untouched until they are needed.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import TypeVar
 
 import numpy as np
@@ -30,6 +31,7 @@ HeadWords = dict[str, tuple[Ids, Words]]
 """Facts of each predicate, each once, with words."""
 MOST_STATES = 63  # bits of a non-negative word
 
+_AT_ONCE = 1 << 18  # words times states
 _IN_I = np.uint8(2)
 _NO_IDS: Ids = np.empty(0, np.int32)
 
@@ -178,20 +180,32 @@ def steps(
     backend: MemoryBackend, facts: Mapping[str, tuple[Ids, Words]], last: int
 ) -> list[tuple[Momentary, Momentary]]:
     """From facts with words, those removed and those added by each step from one state to the next."""
-    removed: list[dict[str, Ids]] = [{} for _ in range(last)]
-    added: list[dict[str, Ids]] = [{} for _ in range(last)]
+    found: list[dict[str, Ids]] = [
+        {} for _ in range(2 * last)
+    ]  # removed by the first, added by it, removed by the next
     for name, (ids, words) in facts.items():
-        places, states = _toggles(words, last)
-        borders = np.searchsorted(states, np.arange(last + 1))
-        is_added, moved = (words[places] >> (states + 1)) & 1 == 1, ids[places]
-        for state in range(last):
-            part = slice(borders[state], borders[state + 1])
-            removed[state][name], added[state][name] = moved[part][~is_added[part]], moved[part][is_added[part]]
-    return [(_some(backend, g), _some(backend, c)) for g, c in zip(removed, added, strict=True)]
+        places, steps = _moves(words, last)
+        order = np.argsort(steps, kind="stable")
+        moved, borders = ids[places[order]], np.searchsorted(steps[order], np.arange(2 * last + 1)).tolist()
+        for step, (begin, end) in enumerate(pairwise(borders)):
+            if begin < end:
+                found[step][name] = moved[begin:end]
+    both = [Momentary(backend.tables, rows) for rows in found]
+    return list(zip(both[::2], both[1::2], strict=True))
 
 
-def _toggles(words: Words, last: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The places of words that hold in a state but not in the next, or the other way round, in order of states."""
-    changes = words ^ (words >> 1)
-    found = [np.flatnonzero((changes >> state) & 1) for state in range(last)]
-    return np.concatenate(found), np.repeat(np.arange(last), [len(places) for places in found])
+def _moves(words: Words, last: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The places of words that hold in a state but not in the next, or the other way round; and of each twice the
+    number of the state, plus 1 if it holds in the next."""
+    changes, found = words ^ (words >> 1), list[tuple[NDArray[np.int64], NDArray[np.int64]]]()
+    for states in in_blocks(last, len(words)):
+        state, places = np.nonzero((changes >> states) & 1)
+        state += states[0, 0]
+        found.append((places, 2 * state + ((words[places] >> (state + 1)) & 1)))
+    return np.concatenate([places for places, _ in found]), np.concatenate([steps for _, steps in found])
+
+
+def in_blocks(states: int, words: int) -> Iterator[NDArray[np.int64]]:
+    """The numbers of states, in columns so short that all words fit beside them: few words are computed at once."""
+    most = max(1, _AT_ONCE // max(1, words))
+    return (np.arange(begin, min(begin + most, states))[:, np.newaxis] for begin in range(0, states, most))
