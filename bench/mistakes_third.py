@@ -45,7 +45,7 @@ def clinic(dice: Random) -> Facts:
     doses = [(p, f"2026-0{dice.randint(1, 9)}-1{dice.randint(0, 9)}") for p in people for _ in range(dice.randint(1, 4))]
     return {
         "born": [(person, dice.randint(1930, 2015)) for person in people],
-        "contains": list(drugs.items()),
+        "made_of": list(drugs.items()),
         "prescribed": [(p, d) for p in people for d in dice.sample(sorted(drugs), dice.randint(1, 2))],
         "allergic": [(dice.choice(people), dice.choice(sorted(drugs.values()))) for _ in range(2)],
         "dose": sorted(set(doses)),
@@ -55,16 +55,16 @@ def clinic(dice: Random) -> Facts:
 
 
 def _allergy(goal: Row, facts: Facts, dice: Random) -> tuple[str, Row] | None:
-    found = [inside for drug, inside in facts["contains"] if drug == goal[1]]  # type: ignore[misc]
+    found = [inside for drug, inside in facts["made_of"] if drug == goal[1]]  # type: ignore[misc]
     return ("allergic", (goal[0], found[0])) if found else None
 
 
 CLINIC = Programme(
     """
     .decl born(person: symbol, year: number)
-    .decl contains(drug: symbol, class: symbol)
+    .decl made_of(drug: symbol, kind: symbol)
     .decl prescribed(person: symbol, drug: symbol)
-    .decl allergic(person: symbol, class: symbol)
+    .decl allergic(person: symbol, kind: symbol)
     .decl dose(person: symbol, day: symbol)
     .decl ward(person: symbol, ward: symbol)
     .decl pharmacy(ward: symbol, name: symbol)
@@ -72,9 +72,9 @@ CLINIC = Programme(
     .decl unsafe(person: symbol, drug: symbol)
     .decl hands_out(person: symbol, drug: symbol, name: symbol)
     doses(p, n) :- born(p, _), n = count : { dose(p, _) }.
-    unsafe(p, d) :- allergic(p, c), contains(d, c).
+    unsafe(p, d) :- allergic(p, c), made_of(d, c).
     hands_out(p, d, a) :- prescribed(p, d), born(p, y), 2026 - y >= 18, doses(p, n), n >= 2,
-        ward(p, w), pharmacy(w, a), contains(d, _), !unsafe(p, d).
+        ward(p, w), pharmacy(w, a), made_of(d, _), !unsafe(p, d).
     """,
     "hands_out",
     clinic,
@@ -162,12 +162,6 @@ def _fine(goal: Row, facts: Facts, dice: Random) -> tuple[str, Row] | None:
 CATALOGUE = Programme(
     f"""
     @prefix ex: <{EX}>.
-    .decl broader(narrow, broad)
-    .decl about(work, subject)
-    .decl held(library, work, copies: number)
-    .decl follows(reader: symbol, subject)
-    .decl member(reader: symbol, library)
-    .decl fine(reader: symbol, sum: number)
     within(a, b) :- broader(a, b).
     within(a, c) :- within(a, b), broader(b, c).
     on(w, s) :- about(w, s).
