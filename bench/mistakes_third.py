@@ -42,7 +42,9 @@ class Programme(NamedTuple):
 def clinic(dice: Random) -> Facts:
     people = [f"{first} {last}" for first in ("Ada", "Bo", "Cy", "Di") for last in ("Berg-Lie", "Dahl", "Moe")]
     drugs = {"penicillin": "beta-lactam", "amoxil": "beta-lactam", "aspirin": "salicylate", "insulin": "peptide"}
-    doses = [(p, f"2026-0{dice.randint(1, 9)}-1{dice.randint(0, 9)}") for p in people for _ in range(dice.randint(1, 4))]
+    doses = [
+        (p, f"2026-0{dice.randint(1, 9)}-1{dice.randint(0, 9)}") for p in people for _ in range(dice.randint(1, 4))
+    ]
     return {
         "born": [(person, dice.randint(1930, 2015)) for person in people],
         "made_of": list(drugs.items()),
@@ -79,7 +81,10 @@ CLINIC = Programme(
     "hands_out",
     clinic,
     (("2026 - y >= 18", "2026 - y >= 118", ">= 118"), ("n >= 2", "n > 4", "n > 4")),
-    (("ward(p, w), pharmacy(w, a)", "ward(p, w), pharmacy(a, w)"), ("prescribed(p, d), born", "prescribed(d, p), born")),
+    (
+        ("ward(p, w), pharmacy(w, a)", "ward(p, w), pharmacy(a, w)"),
+        ("prescribed(p, d), born", "prescribed(d, p), born"),
+    ),
     _allergy,
 )
 
@@ -130,7 +135,10 @@ TIMETABLE = Programme(
     "may_reach",
     timetable,
     (("d >= m + 1", "d >= m + 300", "m + 300"), ("m < 1440", "m < 144", "m < 144")),
-    (("zone(s, z), ticket(t, z)", "zone(z, s), ticket(t, z)"), ("zone(s, z), ticket(t, z)", "zone(s, z), ticket(z, t)")),
+    (
+        ("zone(s, z), ticket(t, z)", "zone(z, s), ticket(t, z)"),
+        ("zone(s, z), ticket(t, z)", "zone(s, z), ticket(z, t)"),
+    ),
     _strike,
 )
 
