@@ -322,7 +322,7 @@ def _same_word(one: Any, other: Any) -> float:
     """
     words = [re.split("[/#]", value.value)[-1] if isinstance(value, Iri) else str(value) for value in (one, other)]
     letters = ["".join(filter(str.isalnum, word)).casefold() for word in words]
-    if letters[0] == letters[1] != "":
+    if letters[0] == letters[1] != "" and words[0] != words[1]:
         return 1.0
     plain = [_DIGITS.sub("", word) for word in words]
     if plain[0] == plain[1]:

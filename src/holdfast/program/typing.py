@@ -52,6 +52,8 @@ class Typer:
         self._inference = inference
         self._diagnostics = diagnostics
         self._rule = FACTS
+        self.floats: list[tree.Number] = []
+        """The whole numbers that are written where a float is required."""
         self._doubtful: set[str] = set()  # aggregates with an error; rules that read them are not reported
 
     def relations(self) -> dict[str, model.Relation]:
@@ -290,6 +292,9 @@ class Typer:
         return model.Var(variable.name, self._type(variable))
 
     def _constant(self, term: tree.Term, type: Type, note: str | None) -> model.Const:
+        literal = term.operand if isinstance(term, tree.Unary) else term
+        if type is Type.FLOAT and isinstance(literal, tree.Number) and literal.kind is not tree.NumberKind.FLOAT:
+            self.floats.append(literal)
         try:
             return model.Const(constant(term, type, self._scope), type)
         except DoesNotFitError as error:
