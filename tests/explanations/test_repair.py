@@ -143,6 +143,21 @@ def test_a_count_can_be_repaired() -> None:
     assert ('has("ada", "boss")',) in [repair.inserts for repair in found]
 
 
+@pytest.mark.parametrize(
+    ("rules", "fact", "expected"),
+    [
+        ("w(a, m) :- m = max b : { e(a, b) }.", "w(2, 3)", "delete e(1, 5)"),
+        ("w(a, m) :- m = max b : { e(a, b) }, a > 1.", "w(2, 3)", "delete e(1, 5)"),
+        ("w(m) :- m = min b : { e(a, b), a > 1 }.", "w(3)", "delete e(3, 1)"),
+        ("w(a, m) :- f(a), m = max b : { e(a, b) }.  f(2).", "w(2, 7)", "insert e(2, 7)"),
+    ],
+)
+def test_what_a_minimum_or_maximum_ranges_over(rules: str, fact: str, expected: str) -> None:
+    """All facts, not only those with the values that are wanted of what attains it."""
+    kb = holdfast.from_text(rules, facts={"e": [(1, 2), (1, 5), (2, 3), (3, 1)]})
+    assert expected in [str(repair).splitlines()[0] for repair in kb.repair(make=[fact], limit=None)]
+
+
 def test_making_and_unmaking_at_once() -> None:
     kb = holdfast.from_text(REACH, facts={"edge": [(1, 2), (2, 3), (2, 4)]})
     found = kb.repair(make=["path(1, 4)"], unmake=["path(1, 3)"], may_insert=())

@@ -20,7 +20,12 @@ CASES: dict[str, tuple[str, Facts, list[str], list[str]]] = {  # rules, facts, w
     "negation": (FLOATS + ".decl f(x: float)  u(x) :- e(x), !f(1 / 2).", {"e": [(1.0,)], "f": [(0.5,)]}, [], ["u(1)"]),
     "target": (FLOATS + "u(s) :- s = sum 1 / 2 : { e(_) }.", {"e": [(0.5,), (1.0,)]}, ["u(1)"], ["u(0)"]),
     "sum of nothing": (FLOATS + "u(1) :- s = sum x * 2 : { e(x), x > 9 }, s = 0.", {"e": [(1.0,)]}, ["u(1)"], ["u(2)"]),
-    "cast": (".decl n(x: number)  .decl u(x: float)  u(as(x, float) / 2) :- n(x).", {"n": [(3,)]}, ["u(1.5)"], ["u(1)"]),
+    "cast": (
+        ".decl n(x: number)  .decl u(x: float)  u(as(x, float) / 2) :- n(x).",
+        {"n": [(3,)]},
+        ["u(1.5)"],
+        ["u(1)"],
+    ),
     "cast back": (FLOATS + ".decl k(x: number)  k(as(x, number)) :- e(x).", {"e": [(3.7,)]}, ["k(3)"], ["k(4)"]),
     "declared type": (
         ".type W <: float  .decl n(x: number)  .decl u(x: W)  u(as(x, W) / 2) :- n(x).",

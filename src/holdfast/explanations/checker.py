@@ -1,6 +1,6 @@
 """Checks proofs and certificates of absence against a program and its facts, without trusting their maker.
 
-It shares the parser, the expansion of components and of inlined relations, and what values and functors mean with the
+It shares the reading of programs (parser, components, names, types, strata) and what values and functors mean with the
 rest of holdfast: no engine, no plans, no search, no encoding.  What it cannot evaluate it rejects.
 
 A proof is a list of inferences, each from conclusions that stand before it.  Negation and aggregates need to know that

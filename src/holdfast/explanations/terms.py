@@ -102,7 +102,7 @@ class Typed:
     def aggregate(self, term: tree.Aggregate, values: list[Any]) -> Any:
         """The value of an aggregate; None if it has none."""
         value = aggregated(term.function, values)
-        return value_of(value, Type.FLOAT) if term.span in self._float_sums else value
+        return Float(0) if not values and term.span in self._float_sums else value
 
 
 def number(term: tree.Number) -> Any:
