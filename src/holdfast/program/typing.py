@@ -100,12 +100,12 @@ class Typer:
     def facts(self, program: CoreProgram) -> dict[str, tuple[Row, ...]]:
         """The facts of the text, without duplicates, in their order."""
         self._rule = FACTS
-        rows: dict[str, dict[Row, None]] = {}
+        rows: dict[str, dict[str, Row]] = {}
         for fact in program.facts:
             row = self._row(fact)
             if row is not None:
-                rows.setdefault(fact.predicate, {})[row] = None
-        return {predicate: tuple(found) for predicate, found in rows.items()}
+                rows.setdefault(fact.predicate, {}).setdefault(repr(row), row)  # to Python 1 and 1.0 are equal
+        return {predicate: tuple(found.values()) for predicate, found in rows.items()}
 
     def _row(self, fact: CoreAtom) -> Row | None:
         values: list[Value] = []
