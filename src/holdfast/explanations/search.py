@@ -397,6 +397,7 @@ def inference(source: FactSource, instance: Instance) -> tuple[ProofStep, dict[F
         next(same, instance.premises),  # in the order in which a checker matches them
         absent,
         aggregates=tuple(_aggregates(written, fact, own)),
+        limit=written.limit[1] if written.limit is not None else "",
         module=instance.module,
     )
     return step, source.asked
