@@ -15,6 +15,7 @@ import holdfast
 from holdfast.errors import HoldfastError, LimitReached, UsageError
 from holdfast.explanations.hitting_sets import smallest_hitting_set
 from holdfast.explanations.proof import fact_text
+from holdfast.knowledge.explaining import raw
 from holdfast.knowledge.facade import KnowledgeBase
 from holdfast.knowledge.repair_values import ColumnValues
 from holdfast.knowledge.repairs import Repairs
@@ -62,7 +63,7 @@ def by_brute_force(kb: KnowledgeBase, name: str, row: Row, make: bool, editable:
         there = set(kb.explicit(relation))
         edits += [(False, relation, fact) for fact in there]
         width = len(kb[relation].types)
-        rows = product(*(values.of(relation, width, place) for place in range(width)))
+        rows = product(*(map(raw, values.of(relation, width, place)) for place in range(width)))
         edits += [(True, relation, fact) for fact in rows if fact not in there]
     found: list[frozenset[Edit]] = []
     for size in range(most + 1):
