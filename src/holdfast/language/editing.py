@@ -19,7 +19,7 @@ def rules_named(program: Program) -> Program:
 
 
 def with_names(program: Program) -> Program:
-    """The program, each rule that is no fact with a name: its own, or r1, r2 … by position."""
+    """The program with a name for each rule that has a body: its own, or r1, r2 … by position."""
     given = {a.value for item in program.items if isinstance(item, Rule) for a in item.attributes if a.name == "name"}
     items: list[Item] = []
     place = 0
