@@ -159,6 +159,23 @@ def test_what_a_minimum_or_maximum_ranges_over(rules: str, fact: str, expected: 
     assert expected in [str(repair).splitlines()[0] for repair in kb.repair(make=[fact], limit=None)]
 
 
+def test_sums_in_recursion() -> None:
+    """A state in which a sum supports itself has no proofs; a repair that leads through none is still found."""
+    rules = """
+        control(x, y) :- total(x, y, n), n > 50.
+        total(x, y, sum(n)) :- held(x, y, z, n).
+        held(x, y, x, n) :- own(x, y, n).
+        held(x, y, z, n) :- control(x, z), own(z, y, n).
+    """
+    kb = holdfast.from_text(rules, facts={"own": [("a", "b", 60), ("a", "c", 30), ("b", "c", 25)]})
+    assert kb.why('control("a", "c")') is not None
+    found = kb.repair(unmake=['control("a", "c")'], edits=1, may_insert=(), limit=None)
+    assert {repair.deletes for repair in found} == {
+        (f"own({fact})",) for fact in ('"a", "b", 60', '"a", "c", 30', '"b", "c", 25')
+    }
+    assert kb.repair(unmake=['control("a", "c")'])
+
+
 def test_making_and_unmaking_at_once() -> None:
     kb = holdfast.from_text(REACH, facts={"edge": [(1, 2), (2, 3), (2, 4)]})
     found = kb.repair(make=["path(1, 4)"], unmake=["path(1, 3)"], may_insert=())

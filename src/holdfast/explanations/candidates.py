@@ -15,7 +15,7 @@ from holdfast.explanations.absence import known_pattern
 from holdfast.explanations.matching import ANY, Binding, Fact, FactPattern, only
 from holdfast.explanations.scope import bindable, is_test
 from holdfast.explanations.search import Explainer, FactSource, SearchLimit
-from holdfast.explanations.terms import NoValue
+from holdfast.explanations.terms import NoValue, Unknown
 from holdfast.explanations.written import RuleHead
 from holdfast.language import tree
 from holdfast.language.syntax import alternatives, closed_parts, nodes, variables
@@ -114,7 +114,11 @@ class Candidates:
 
     def _unmake(self, fact: Fact) -> Iterator[Edit | _Step]:
         """Break one proof: delete what it rests on, or give it what it wants absent or counts."""
-        steps = self._explainer.steps(fact)
+        try:
+            steps = self._explainer.steps(fact)
+        except Unknown:  # a sum that supports itself has no proof to break
+            self.is_complete = False
+            return
         exact = list(self._source.exact)
         yield from (Edit(False, step.conclusion) for step in steps if step.is_asserted)
         yield from (self._later(pattern, True) for pattern in exact)
