@@ -50,13 +50,12 @@ class CheckedRule:
 
 
 class CheckedRules(BodyEvaluator):
-    """The rules by relation and width, and the facts that stand among them."""
+    """The rules by relation and width."""
 
     def __init__(self, program: Program, look: Looking) -> None:
         super().__init__(program, look)
         self.rules: dict[tuple[str, int], list[CheckedRule]] = {}
         self.limits: dict[tuple[str, int], tuple[int, str]] = {}
-        self.facts: list[Ground] = []
         self._equations: dict[int, tree.Comparison] = {}
         for item in program.written:
             if isinstance(item, tree.Declaration) and "eqrel" in item.qualifiers:
@@ -64,10 +63,8 @@ class CheckedRules(BodyEvaluator):
                     self._add(f"{self.relation(name)}.{kind}", head, body)
         for rule in (item for item in program.written if isinstance(item, tree.Rule)):
             for head in rule.heads:
-                if rule.body is None:
-                    self.facts.append(self._ground(head, {}))
-                else:
-                    self._add(name_of(rule), head, rule.body)
+                assert rule.body is not None, "facts are left out"
+                self._add(name_of(rule), head, rule.body)
 
     def _add(self, name: str, written: tree.Atom, body: tree.Formula) -> None:
         head, limit = offered(written)

@@ -62,7 +62,7 @@ def _typed(rules: tree.Program, facts: Mapping[str, Iterable[Row]]) -> tuple[Pro
     program = check(rules, hints)  # which refuses negation and aggregates in circles
     if any(node.sums for node in program.nodes):
         raise rejected("a sum or count depends on itself")
-    return program, given
+    return program, {name: [*given[name], *program.facts.get(name, ())] for name in given}
 
 
 def _type_of(values: Iterable[Value]) -> Type:
@@ -97,12 +97,9 @@ class _Checker:
 
     def _take(self, facts: Mapping[str, Sequence[Row]]) -> None:
         """The explicit facts; of relations that share a name, each may be called name/width."""
-        taken = {
-            (name.removesuffix(f"/{len(row)}"), tuple(map(value_of, row, self.rules.kinds(name, len(row)))))
-            for name, rows in facts.items()
-            for row in rows
-        }
-        for name, row in taken.union(self.rules.facts):
+        found = ((name.removesuffix(f"/{len(row)}"), row) for name, rows in facts.items() for row in rows)
+        taken = {(name, tuple(map(value_of, row, self.rules.kinds(name, len(row))))) for name, row in found}
+        for name, row in taken:
             self.explicit.setdefault(name, []).append(row)
 
     def check(self) -> str:

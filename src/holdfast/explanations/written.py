@@ -47,7 +47,8 @@ class WrittenProgram:
             if isinstance(item, tree.Declaration) and "eqrel" in item.qualifiers:
                 for name in item.names:
                     self._add_equivalence(name)
-            elif isinstance(item, tree.Rule) and item.body is not None:
+            elif isinstance(item, tree.Rule):
+                assert item.body is not None, "facts are left out"
                 for head in item.heads:
                     shown, limit = offered(head)
                     self.rules.append(RuleHead(name_of(item), shown, item.body, item, limit))

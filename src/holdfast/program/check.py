@@ -57,7 +57,8 @@ def check(program: tree.Program, hints: Hints | None = None) -> Program:
     warn_of_dates(program, diagnostics)
     core = desugar(program, scope)
     declared = tuple(i for i in program.items if isinstance(i, tree.AnyType | tree.FunctorDeclaration))
-    return replace(checked(core, scope, hints or {}, diagnostics), declared=declared, written=program.items)
+    rules = tuple(item for item in program.items if not isinstance(item, tree.Rule) or item.body is not None)
+    return replace(checked(core, scope, hints or {}, diagnostics), declared=declared, written=rules)
 
 
 def outline(program: tree.Program) -> dict[str, Relation]:

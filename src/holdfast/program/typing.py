@@ -53,7 +53,7 @@ class Typer:
         self._diagnostics = diagnostics
         self._rule = FACTS
         self.floats: list[tree.Number] = []
-        """The whole numbers that are written where a float is required."""
+        """The numbers of rules that are written where a float is required."""
         self._doubtful: set[str] = set()  # aggregates with an error; rules that read them are not reported
 
     def relations(self) -> dict[str, model.Relation]:
@@ -293,7 +293,7 @@ class Typer:
 
     def _constant(self, term: tree.Term, type: Type, note: str | None) -> model.Const:
         literal = term.operand if isinstance(term, tree.Unary) else term
-        if type is Type.FLOAT and isinstance(literal, tree.Number) and literal.kind is not tree.NumberKind.FLOAT:
+        if type is Type.FLOAT and isinstance(literal, tree.Number) and self._rule != FACTS:
             self.floats.append(literal)
         try:
             return model.Const(constant(term, type, self._scope), type)
