@@ -12,7 +12,7 @@ from itertools import combinations, islice, product
 from typing import Any, Protocol, TypeAlias
 
 from holdfast.explanations.absence import known_pattern
-from holdfast.explanations.matching import ANY, Binding, Fact, FactPattern, only
+from holdfast.explanations.matching import ANY, Binding, Fact, FactPattern, binding_order, in_order, only
 from holdfast.explanations.scope import bindable, is_test
 from holdfast.explanations.search import Explainer, FactSource, SearchLimit
 from holdfast.explanations.terms import NoValue, Unknown
@@ -123,7 +123,7 @@ class Candidates:
         yield from (Edit(False, step.conclusion) for step in steps if step.is_asserted)
         yield from (self._later(pattern, True) for pattern in exact)
         for name, pattern in exact:  # a negation inside a negation wants them, and they are no premises
-            yield from (self._later((name, row), False) for row in self._source.facts(name, [pattern])[0])
+            yield from (self._later((name, row), False) for row in in_order(self._source.facts(name, [pattern])[0]))
 
     # --- toward a fact -----------------------------------------------------------------------------------
 
@@ -168,7 +168,8 @@ class Candidates:
         self, item: tree.Formula, left: list[tree.Formula], start: Binding, around: frozenset[str]
     ) -> Iterator[Edit | _Step]:
         """What a condition needs, for each way in which those that are left hold."""
-        for b in self._solved(self._anchored(left, start), start, around):
+        found = self._solved(self._anchored(left, start), start, around)
+        for b in sorted(found, key=binding_order):
             match item:
                 case tree.Atom():
                     pattern = known_pattern(self._source, item, b)
@@ -196,7 +197,7 @@ class Candidates:
         pattern = known_pattern(self._source, atom, b)
         if pattern is not None:
             name = self._source.name(atom.name)
-            for row in self._source.facts(name, [pattern])[0]:
+            for row in in_order(self._source.facts(name, [pattern])[0]):
                 yield self._later((name, row), False)
 
     def _anchored(self, items: list[tree.Formula], start: Binding) -> list[tree.Formula]:

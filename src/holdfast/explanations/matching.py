@@ -21,6 +21,7 @@ from holdfast.explanations.terms import (
     literal,
     number,
     spanned,
+    text_of,
     value_of,
 )
 from holdfast.explanations.written import RuleHead, written_program
@@ -527,6 +528,23 @@ def fits(row: FactPattern, pattern: FactPattern) -> bool:
     """Whether a fact has the values that a pattern asks for."""
     matching = all(wanted is ANY or value == wanted for value, wanted in zip(row, pattern, strict=False))
     return matching and len(row) == len(pattern)  # relations of several widths may share a name
+
+
+def in_order(rows: Iterable[FactPattern]) -> list[FactPattern]:
+    """Facts by their values, so that lists do not depend on how an engine keeps them."""
+    return sorted(rows, key=order_of)
+
+
+def order_of(values: Iterable[Any]) -> list[tuple[int, float, str]]:
+    """What values are sorted by: numbers first, ANY last."""
+    return [
+        (0, v, "") if isinstance(v, int | float) else (2, 0, "") if v is ANY else (1, 0, text_of(v)) for v in values
+    ]
+
+
+def binding_order(b: Binding) -> list[tuple[int, float, str]]:
+    """What bindings of the same variables are sorted by."""
+    return order_of(b[name] for name in sorted(b) if not name.startswith(" "))
 
 
 def only(b: Binding, names: Iterable[str]) -> Binding:

@@ -12,7 +12,7 @@ from holdfast.arguments import expect
 from holdfast.backends.memory.arithmetic import Undefined as EngineUndefined
 from holdfast.backends.memory.functors import Bindings, evaluate
 from holdfast.errors import Diagnostic, EvaluationError, UsageError
-from holdfast.explanations.matching import ANY, Fact, FactPattern, Matcher, fits
+from holdfast.explanations.matching import ANY, Fact, FactPattern, Matcher, fits, in_order
 from holdfast.explanations.proof import Proof
 from holdfast.explanations.scope import is_test
 from holdfast.explanations.search import Explainer, SearchLimit
@@ -96,6 +96,7 @@ class StoredFacts(Matcher):
                 self.asked[name, pattern] = exact or self.asked.get((name, pattern), False)
         found = self.facts(name, patterns)
         if exact:
+            found = [in_order(rows) if len(rows) > 1 else rows for rows in found]
             self.exact |= {(name, pattern): None for pattern in patterns}
             self.absent |= {(name, p): None for p, rows in zip(patterns, found, strict=True) if not rows}
         return found
