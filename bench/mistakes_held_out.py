@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import count
 from random import Random
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import holdfast
 from bench.mistakes import ANSWERS, Facts, chosen, names
@@ -140,6 +140,7 @@ class Spoilt(NamedTuple):
     wrong: Row
     right: Row | None = None
     condition: str = ""
+    rules: str = ""  # if the mistake is in the rules
 
 
 def left_out(domain: Domain, facts: Facts, proof: holdfast.Proof, dice: Random) -> Spoilt:
@@ -231,29 +232,41 @@ class HeldOut(NamedTuple):
 
 
 def cases(name: str, number: int = EACH) -> Iterator[HeldOut]:
+    """So many mistakes of one program."""
+    return drawn(name, DOMAINS[name], KINDS, FIRST_SEED, number)
+
+
+def drawn(
+    name: str,
+    domain: Any,
+    kinds: Sequence[Callable[[Any, Facts, holdfast.Proof, Random], Spoilt | None]],
+    first: int,
+    number: int,
+) -> Iterator[HeldOut]:
     """So many mistakes of one program, kinds in turn; not every kind is possible in every program."""
-    domain, found = DOMAINS[name], 0
-    for seed in count(FIRST_SEED):
+    found = 0
+    for seed in count(first):
         if found == number:
             return
         dice = Random(f"{name} {seed}")
         facts = domain.facts(dice)
-        kb = holdfast.from_text(domain.rules, facts=facts)  # type: ignore[arg-type]
+        kb = holdfast.from_text(domain.rules, facts=facts)
         goals = sorted(kb[domain.goal], key=str)
         proof = kb.why(fact_text((domain.goal, dice.choice(goals)))) if goals else None
-        spoilt = KINDS[seed % len(KINDS)](domain, facts, proof, dice) if proof is not None else None
+        spoilt = kinds[seed % len(kinds)](domain, facts, proof, dice) if proof is not None else None
         if spoilt is None or proof is None:
             continue
-        absence = holdfast.from_text(domain.rules, facts=spoilt.facts).why_not(fact_text(proof.conclusion))  # type: ignore[arg-type]
+        absence = holdfast.from_text(spoilt.rules or domain.rules, facts=spoilt.facts).why_not(  # type: ignore[arg-type]
+            fact_text(proof.conclusion)
+        )
         if absence is not None:
             found += 1
             yield HeldOut(name, seed, spoilt, absence)
 
 
-def main() -> int:
+def report(found: Sequence[HeldOut]) -> int:
     """Count the mistakes that the first answers name; `-v` shows those that three do not."""
-    found = [case for name in DOMAINS for case in cases(name)]
-    for kind in ("all", *dict.fromkeys(case.spoilt.kind for case in found), *DOMAINS):
+    for kind in ("all", *dict.fromkeys(case.spoilt.kind for case in found), *dict.fromkeys(c.domain for c in found)):
         some = [case for case in found if kind in ("all", case.spoilt.kind, case.domain)]
         strict = {f"named by the first {n}": sum(case.is_named(n) for case in some) for n in (1, ANSWERS)}
         lenient = {f"leniently, {ANSWERS}": sum(case.is_named(ANSWERS, lenient=True) for case in some)}
@@ -266,4 +279,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(report([case for name in DOMAINS for case in cases(name)]))

@@ -68,6 +68,31 @@ SHAPES = {
         """,
         {"road": [TOWNS, TOWNS, [1, 2, 5]], "start": [TOWNS]},
     ),
+    "floats": Shape(
+        """
+        .type Weight <: float
+        .type Pair = [w: float, n: number]
+        .decl e(x: float, y: number)
+        .decl node(x: Weight)
+        .decl half(x: float)
+        .decl same(x: float)
+        .decl other(x: float, y: float)
+        .decl pair(p: Pair)
+        .decl flat(x: number)
+        .decl none(x: Weight)
+        .decl all(s: float)
+        .decl best(x: float, m: number)
+        half(x / 2) :- e(x, _), x > 1 / 2.
+        same(x) :- e(x, y), as(y, float) = x.
+        other(x, as(y, float) / 2) :- e(x, y), x != 1, y = 1 + 2 / 2.
+        pair([x, y]) :- e(x, y), x < 3.
+        flat(as(x, number)) :- pair([x, 1]), x = 2 * x - 1.
+        none(x) :- node(x), 0 = sum z : { e(z, _), z > x }.
+        all(s) :- s = sum x * 1 / 2 : { e(x, _) }.
+        best(x, m) :- m = max y : { e(x, y) }.
+        """,
+        {"e": [[0.0, 0.5, 1.0, 2.0], FEW], "node": [[0.5, 1.0, 7.0]]},
+    ),
     "empty groups": Shape(
         """
         .decl e(x: number, y: number)

@@ -15,6 +15,7 @@ import holdfast
 from holdfast.errors import HoldfastError, LimitReached, UsageError
 from holdfast.explanations.hitting_sets import smallest_hitting_set
 from holdfast.explanations.proof import fact_text
+from holdfast.knowledge.explaining import raw
 from holdfast.knowledge.facade import KnowledgeBase
 from holdfast.knowledge.repair_values import ColumnValues
 from holdfast.knowledge.repairs import Repairs
@@ -62,7 +63,7 @@ def by_brute_force(kb: KnowledgeBase, name: str, row: Row, make: bool, editable:
         there = set(kb.explicit(relation))
         edits += [(False, relation, fact) for fact in there]
         width = len(kb[relation].types)
-        rows = product(*(values.of(relation, width, place) for place in range(width)))
+        rows = product(*(map(raw, values.of(relation, width, place)) for place in range(width)))
         edits += [(True, relation, fact) for fact in rows if fact not in there]
     found: list[frozenset[Edit]] = []
     for size in range(most + 1):
@@ -141,6 +142,38 @@ def test_a_count_can_be_repaired() -> None:
     found = kb.repair(make=['rights("ada", 1)'], edits=1)
     assert ('deny("ada", "door")',) in [repair.deletes for repair in found]
     assert ('has("ada", "boss")',) in [repair.inserts for repair in found]
+
+
+@pytest.mark.parametrize(
+    ("rules", "fact", "expected"),
+    [
+        ("w(a, m) :- m = max b : { e(a, b) }.", "w(2, 3)", "delete e(1, 5)"),
+        ("w(a, m) :- m = max b : { e(a, b) }, a > 1.", "w(2, 3)", "delete e(1, 5)"),
+        ("w(m) :- m = min b : { e(a, b), a > 1 }.", "w(3)", "delete e(3, 1)"),
+        ("w(a, m) :- f(a), m = max b : { e(a, b) }.  f(2).", "w(2, 7)", "insert e(2, 7)"),
+    ],
+)
+def test_what_a_minimum_or_maximum_ranges_over(rules: str, fact: str, expected: str) -> None:
+    """All facts, not only those with the values that are wanted of what attains it."""
+    kb = holdfast.from_text(rules, facts={"e": [(1, 2), (1, 5), (2, 3), (3, 1)]})
+    assert expected in [str(repair).splitlines()[0] for repair in kb.repair(make=[fact], limit=None)]
+
+
+def test_sums_in_recursion() -> None:
+    """A state in which a sum supports itself has no proofs; a repair that leads through none is still found."""
+    rules = """
+        control(x, y) :- total(x, y, n), n > 50.
+        total(x, y, sum(n)) :- held(x, y, z, n).
+        held(x, y, x, n) :- own(x, y, n).
+        held(x, y, z, n) :- control(x, z), own(z, y, n).
+    """
+    kb = holdfast.from_text(rules, facts={"own": [("a", "b", 60), ("a", "c", 30), ("b", "c", 25)]})
+    assert kb.why('control("a", "c")') is not None
+    found = kb.repair(unmake=['control("a", "c")'], edits=1, may_insert=(), limit=None)
+    assert {repair.deletes for repair in found} == {
+        (f"own({fact})",) for fact in ('"a", "b", 60', '"a", "c", 30', '"b", "c", 25')
+    }
+    assert kb.repair(unmake=['control("a", "c")'])
 
 
 def test_making_and_unmaking_at_once() -> None:

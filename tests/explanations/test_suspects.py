@@ -53,6 +53,24 @@ def absence(fact: str, **changed: object) -> Absence:
             "swapped",
             'has_role("editor", "ben") may have its values in the wrong columns',
         ),
+        (
+            'may("ben", "handbook")',
+            {"has_role": [("ben", "EDITOR"), ("hal", "editor"), *ROLES[:1], *ROLES[2:]]},
+            "misspelt",
+            'has_role("ben", "EDITOR") may be misspelt: has_role("ben", "editor") would do',
+        ),
+        (
+            'may("cleo", "handbook")',
+            {"has_role": [("lceo", "reader"), *ROLES[:2], *ROLES[3:]]},  # two letters exchanged
+            "misspelt",
+            'has_role("lceo", "reader") may be misspelt: has_role("cleo", "reader") would do',
+        ),
+        (
+            'adult("cleo")',
+            {"age": [*AGES[:2], ("dan", 20), ("dan", 31), ("eve", 19), ("fay", 50), ("gus", 44)]},
+            "instead",
+            'age("dan", 20) and age("dan", 31) may be wrong: age("cleo", _) instead would do',
+        ),
         ('may("ben", "payroll")', {}, "missing", 'there is no grant("editor", "payroll")'),
     ],
 )
@@ -67,6 +85,15 @@ def test_a_fact_that_has_the_place_of_another() -> None:
     found = absence('may("ben", "payroll")')
     (instead,) = [each for each in found.suspects if each.kind == "instead"]
     assert instead.text == 'has_role("ben", "editor") may be wrong: has_role("ben", "admin") instead would do'
+
+
+def test_a_swapped_fact_of_which_a_column_is_not_known() -> None:
+    towns = [("Bergen", "rope", 36), ("Dale", "salt", 9), ("Gol", "rope", 7), ("paint", "Dale", 29)]
+    kb = holdfast.from_text("served(t, g) :- stock(t, g, n), n > 2.", facts={"stock": towns})
+    found = kb.why_not('served("Dale", "paint")')
+    assert found is not None
+    text = 'stock("paint", "Dale", 29) may have its values in the wrong columns: stock("Dale", "paint", _) would do'
+    assert (found.suspects[0].kind, found.suspects[0].text) == ("swapped", text)
 
 
 def test_forms_of_an_absence() -> None:

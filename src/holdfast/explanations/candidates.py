@@ -12,13 +12,13 @@ from itertools import combinations, islice, product
 from typing import Any, Protocol, TypeAlias
 
 from holdfast.explanations.absence import known_pattern
-from holdfast.explanations.matching import ANY, Binding, Fact, FactPattern
+from holdfast.explanations.matching import ANY, Binding, Fact, FactPattern, binding_order, in_order, only
 from holdfast.explanations.scope import bindable, is_test
 from holdfast.explanations.search import Explainer, FactSource, SearchLimit
-from holdfast.explanations.terms import NoValue
+from holdfast.explanations.terms import NoValue, Unknown
 from holdfast.explanations.written import RuleHead
 from holdfast.language import tree
-from holdfast.language.syntax import alternatives, nodes, variables
+from holdfast.language.syntax import alternatives, closed_parts, nodes, variables
 from holdfast.quick_dataclass import dataclass
 
 VAGUE = 1_000
@@ -114,12 +114,16 @@ class Candidates:
 
     def _unmake(self, fact: Fact) -> Iterator[Edit | _Step]:
         """Break one proof: delete what it rests on, or give it what it wants absent or counts."""
-        steps = self._explainer.steps(fact)
+        try:
+            steps = self._explainer.steps(fact)
+        except Unknown:  # a sum that supports itself has no proof to break
+            self.is_complete = False
+            return
         exact = list(self._source.exact)
         yield from (Edit(False, step.conclusion) for step in steps if step.is_asserted)
         yield from (self._later(pattern, True) for pattern in exact)
         for name, pattern in exact:  # a negation inside a negation wants them, and they are no premises
-            yield from (self._later((name, row), False) for row in self._source.facts(name, [pattern])[0])
+            yield from (self._later((name, row), False) for row in in_order(self._source.facts(name, [pattern])[0]))
 
     # --- toward a fact -----------------------------------------------------------------------------------
 
@@ -147,10 +151,10 @@ class Candidates:
 
     def _openings(self, rule: RuleHead, items: list[tree.Formula], start: Binding) -> Iterator[_Step]:
         """Each condition that may have to change, with each set of others that do not hold yet either."""
-        if rule.limit is not None or any(isinstance(a, tree.HeadAggregate) for a in rule.head.arguments):
-            yield 0, lambda: self._touched(items, start)
-            return
         editable, around = [item for item in items if is_editable(item)], bindable(items)
+        if rule.limit is not None or any(isinstance(a, tree.HeadAggregate) for a in rule.head.arguments):
+            yield 0, lambda: self._touched(items, start, around)
+            return
         most = len(editable) - 1 if len(editable) <= _LONG else 2
         self.is_complete &= len(editable) <= _LONG
         for item in editable:
@@ -164,7 +168,8 @@ class Candidates:
         self, item: tree.Formula, left: list[tree.Formula], start: Binding, around: frozenset[str]
     ) -> Iterator[Edit | _Step]:
         """What a condition needs, for each way in which those that are left hold."""
-        for b in self._solved(self._anchored(left, start), start, around):
+        found = self._solved(self._anchored(left, start), start, around)
+        for b in sorted(found, key=binding_order):
             match item:
                 case tree.Atom():
                     pattern = known_pattern(self._source, item, b)
@@ -173,22 +178,26 @@ class Candidates:
                 case tree.Negation(operand=tree.Atom() as atom):
                     yield from islice(self._gone(atom, b), 1)  # all must go, so the first must
                 case _:
-                    yield from self._touched([item], b)
+                    yield from self._touched([item], b, around)
 
-    def _touched(self, items: Sequence[tree.Formula], b: Binding) -> Iterator[_Step]:
-        """Everything that could change what an aggregate or a negated formula gives: a vague hint, so it comes last."""
-        atoms = [node for item in items for node in nodes(item) if isinstance(node, tree.Atom) and not is_test(node)]
-        for atom in atoms:
-            pattern = known_pattern(self._source, atom, b)
-            if pattern is not None:
-                yield VAGUE, self._later((self._source.name(atom.name), pattern), True)[1]
-                yield from ((VAGUE, step) for _, step in self._gone(atom, b))
+    def _touched(self, items: Sequence[tree.Formula], b: Binding, around: frozenset[str]) -> Iterator[_Step]:
+        """Everything that could change what an aggregate or a negated formula gives: a vague hint, so it comes last.
+
+        Such a formula ranges over its own variables, whatever the head says: min and max compare them all.
+        """
+        for item in items:
+            seen = only(b, around) if any(closed_parts(item)) else b
+            for atom in (node for node in nodes(item) if isinstance(node, tree.Atom) and not is_test(node)):
+                pattern = known_pattern(self._source, atom, seen)
+                if pattern is not None:
+                    yield VAGUE, self._later((self._source.name(atom.name), pattern), True)[1]
+                    yield from ((VAGUE, step) for _, step in self._gone(atom, seen))
 
     def _gone(self, atom: tree.Atom, b: Binding) -> Iterator[_Step]:
         pattern = known_pattern(self._source, atom, b)
         if pattern is not None:
             name = self._source.name(atom.name)
-            for row in self._source.facts(name, [pattern])[0]:
+            for row in in_order(self._source.facts(name, [pattern])[0]):
                 yield self._later((name, row), False)
 
     def _anchored(self, items: list[tree.Formula], start: Binding) -> list[tree.Formula]:

@@ -10,19 +10,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple, TypeAlias
 
 from holdfast.explanations.terms import (
     NOTHING,
     TESTS,
     NoValue,
+    Typed,
     Unknown,
-    aggregated,
     alike,
     as_close,
+    column_kinds,
     compute,
     literal,
-    number,
     spanned,
     value_of,
 )
@@ -36,8 +37,11 @@ from holdfast.language.syntax import (
     nodes,
     variables,
 )
-from holdfast.values import BlankNode, Iri
+from holdfast.language.vocabulary import STANDARD_PREFIXES
+from holdfast.program.model import Program
+from holdfast.values import BlankNode, Iri, Type
 from holdfast.values.model import NIL, Record
+from holdfast.values.structures import Kind
 
 GroundRow: TypeAlias = tuple[Any, ...]
 Ground: TypeAlias = tuple[str, GroundRow]
@@ -98,8 +102,10 @@ def _cost(item: Any, bound: frozenset[str], scope: Scope) -> Any:
 class BodyEvaluator:
     """Finds the substitutions that satisfy formulas."""
 
-    def __init__(self, prefixes: dict[str, str], kinds: dict[str, list[str]], look: Looking) -> None:
-        self.prefixes, self.kinds, self._look = prefixes, kinds, look
+    def __init__(self, program: Program, look: Looking) -> None:
+        written = {item.prefix: item.iri for item in program.written if isinstance(item, tree.Prefix)}
+        self.prefixes, self._kinds, self._typed = STANDARD_PREFIXES | written, column_kinds(program), Typed(program)
+        self._look = look
         self._first: dict[tuple[object, ...], int] = {}
         self._scopes: dict[tuple[object, ...], dict[int, Scope]] = {}
 
@@ -172,7 +178,7 @@ class BodyEvaluator:
 
     def _matched(self, atom: tree.Atom, b: Substitution, scope: Scope, exact: bool) -> Iterator[Substitution]:
         name = self.relation(atom.name)
-        kinds = self.kinds.get(name, [""] * len(atom.arguments))
+        kinds = self.kinds(name, len(atom.arguments))
         known = [not has_wildcard(a) and variables(a) <= b.keys() for a in atom.arguments]
         pattern = tuple(
             value_of(self.value(a, b, scope), kind) if is_known else FREE
@@ -230,7 +236,7 @@ class BodyEvaluator:
             case tree.Variable(name=name):
                 yield b[name], b
             case tree.Number():
-                yield number(term), b
+                yield self._typed.number(term), b
             case tree.String(value=value):
                 yield value, b
             case tree.Nil():
@@ -241,7 +247,9 @@ class BodyEvaluator:
             case tree.RdfLiteral(lexical=lexical, datatype=datatype, language=language):
                 yield literal(lexical, self._iri(datatype) if datatype else None, language), b
             case tree.Cast(operand=operand):
-                yield from self._values(operand, b, scope)
+                for value, new in self._values(operand, b, scope):
+                    with suppress(NoValue):
+                        yield self._typed.cast(term, value), new
             case tree.Aggregate():
                 yield from self._aggregate(term, b, scope)
             case tree.Unary(operator=function) | tree.Binary(operator=function) | tree.Call(function=function):
@@ -282,7 +290,7 @@ class BodyEvaluator:
             facts = () if either else new.get(PREMISES, ())  # a wildcard counts each fact
             members[plain(new), facts] = new
         targets = [(self.value(term.target, new) if term.target else 0, new) for new in members.values()]
-        value = aggregated(term.function, [value for value, _ in targets])
+        value = self._typed.aggregate(term, [value for value, _ in targets])
         if value is None:
             return
         facts = (*b.get(PREMISES, ()), *(fact for new in members.values() for fact in new.get(PREMISES, ())))
@@ -291,6 +299,10 @@ class BodyEvaluator:
         for chosen in {plain(some): some for some in (attain if free else [{}])}.values():
             if all(b.get(name, found) == found for name, found in chosen.items()):
                 yield value, {**b, **chosen, PREMISES: facts}
+
+    def kinds(self, name: str, arity: int) -> Sequence[Kind]:
+        """The types of the columns of a relation."""
+        return self._kinds.get((name, arity), (Type.ANY,) * arity)
 
     # --- names -----------------------------------------------------------------------------------------
 

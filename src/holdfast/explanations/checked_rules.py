@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from holdfast.errors import Diagnostics
 from holdfast.explanations.checked_bodies import (
     FREE,
     PREMISES,
@@ -19,10 +18,9 @@ from holdfast.explanations.checked_bodies import (
 )
 from holdfast.explanations.terms import NOTHING, NoValue, aggregated, alike, as_close, number, value_of
 from holdfast.language import parse_body, tree
-from holdfast.language.syntax import alternatives, children, conjuncts, is_pattern, variables
-from holdfast.language.vocabulary import STANDARD_PREFIXES
-from holdfast.program.components import instantiated
-from holdfast.program.inlining import inlined
+from holdfast.language.editing import name_of
+from holdfast.language.syntax import alternatives, conjuncts, is_pattern, variables
+from holdfast.program.model import Program
 
 _EQUIVALENCE = {
     "symmetric": ("p(y, x)", "p(x, y)"),
@@ -52,29 +50,21 @@ class CheckedRule:
 
 
 class CheckedRules(BodyEvaluator):
-    """The rules by relation and width, and the facts that stand among them."""
+    """The rules by relation and width."""
 
-    def __init__(self, program: tree.Program, look: Looking) -> None:
-        items = inlined(instantiated(program, Diagnostics())).items
-        prefixes = STANDARD_PREFIXES | {item.prefix: item.iri for item in items if isinstance(item, tree.Prefix)}
-        super().__init__(prefixes, {}, look)
+    def __init__(self, program: Program, look: Looking) -> None:
+        super().__init__(program, look)
         self.rules: dict[tuple[str, int], list[CheckedRule]] = {}
         self.limits: dict[tuple[str, int], tuple[int, str]] = {}
-        self.facts: list[Ground] = []
         self._equations: dict[int, tree.Comparison] = {}
-        types = {item.name: item.targets[0] for item in items if isinstance(item, tree.TypeDeclaration)}
-        for item in items:
-            for name in item.names if isinstance(item, tree.Declaration) else ():
-                self.kinds[self.relation(name)] = [base_type(a.type_name, types) for a in item.attributes]  # type: ignore[union-attr]
-                for kind, head, body in equivalence_rules(name) if "eqrel" in item.qualifiers else ():  # type: ignore[union-attr]
+        for item in program.written:
+            if isinstance(item, tree.Declaration) and "eqrel" in item.qualifiers:
+                for name, (kind, head, body) in ((n, each) for n in item.names for each in equivalence_rules(n)):
                     self._add(f"{self.relation(name)}.{kind}", head, body)
-        written = [item for item in items if isinstance(item, tree.Rule)]
-        for called, rule in zip(rule_names(written), written, strict=True):
+        for rule in (item for item in program.written if isinstance(item, tree.Rule)):
             for head in rule.heads:
-                if rule.body is None:
-                    self.facts.append(self._ground(head, {}))
-                else:
-                    self._add(called, head, rule.body)
+                assert rule.body is not None, "facts are left out"
+                self._add(name_of(rule), head, rule.body)
 
     def _add(self, name: str, written: tree.Atom, body: tree.Formula) -> None:
         head, limit = offered(written)
@@ -103,7 +93,7 @@ class CheckedRules(BodyEvaluator):
         if not isinstance(atom, tree.Atom):
             raise NoValue(f"{text} is not a fact")
         name = self.relation(atom.name)
-        kinds = self.kinds.get(name, [""] * len(atom.arguments))
+        kinds = self.kinds(name, len(atom.arguments))
         values = [FREE if isinstance(a, tree.Wildcard) else self.value(a, {}) for a in atom.arguments]
         if whole and FREE in values:
             raise NoValue(f"{text} is not one fact")
@@ -118,7 +108,7 @@ class CheckedRules(BodyEvaluator):
 
     def _ground(self, atom: tree.Atom, b: Substitution) -> Ground:
         name = self.relation(atom.name)
-        kinds = self.kinds.get(name, [""] * len(atom.arguments))
+        kinds = self.kinds(name, len(atom.arguments))
         return name, tuple(value_of(self.value(a, b), kind) for a, kind in zip(atom.arguments, kinds, strict=True))
 
     # --- instances -------------------------------------------------------------------------------------
@@ -166,7 +156,7 @@ class CheckedRules(BodyEvaluator):
         self, head: tree.Atom, found: Iterable[Substitution], pattern: GroundRow
     ) -> Iterator[tuple[GroundRow, Substitution]]:
         """The aggregates of a head, computed anew over the distinct substitutions of each group."""
-        kinds = self.kinds.get(self.relation(head.name), [""] * len(head.arguments))
+        kinds = self.kinds(self.relation(head.name), len(head.arguments))
         groups: dict[GroundRow, list[Substitution]] = {}
         for b in found:
             key = tuple(self.value(a, b) for a in head.arguments if not isinstance(a, tree.HeadAggregate))
@@ -182,34 +172,6 @@ class CheckedRules(BodyEvaluator):
             shared = {n: v for n, v in members[0].items() if all(n in b and b[n] == v for b in members)}
             facts = tuple(fact for b in members for fact in b.get(PREMISES, ()))
             yield tuple(map(as_close, map(value_of, row, kinds), pattern)), {**shared, PREMISES: facts}
-
-    # --- strata ----------------------------------------------------------------------------------------
-
-    def reads(self, node: object, sealed: bool) -> Iterator[tuple[str, bool]]:
-        """The relations below a node, and whether a negation or an aggregate reads them."""
-        if isinstance(node, tree.Atom):
-            yield self.relation(node.name), sealed
-        for part in children(node):
-            yield from self.reads(part, sealed or isinstance(node, tree.Negation | tree.Aggregate))
-
-    def in_circles(self) -> str | None:
-        """A relation that depends on its own negation or aggregate."""
-        below: dict[str, set[str]] = {}
-        sealed: set[tuple[str, str]] = set()
-        for (head, _), rules in self.rules.items():
-            for rule in rules:
-                found = set(self.reads(rule.body, rule.has_aggregates))
-                below.setdefault(head, set()).update(name for name, _ in found)
-                sealed |= {(head, name) for name, is_sealed in found if is_sealed}
-        for head, start in sealed:
-            seen, waiting = {start}, [start]
-            while waiting:
-                new = below.get(waiting.pop(), set()) - seen
-                seen |= new
-                waiting += new
-            if head in seen:
-                return head
-        return None
 
 
 def offered(head: tree.Atom) -> tuple[tree.Atom, tuple[int, str] | None]:
@@ -232,24 +194,3 @@ def equivalence_rules(name: tree.Name) -> Iterator[tuple[str, tree.Atom, tree.Fo
 def fits(row: GroundRow, pattern: GroundRow) -> bool:
     """Whether a fact has the values that a pattern asks for, and as many."""
     return len(row) == len(pattern) and all(w is FREE or v == w for v, w in zip(row, pattern, strict=True))
-
-
-def rule_names(rules: Sequence[tree.Rule]) -> list[str]:
-    """As given, else r1, r2, … by place among the rules that are no facts."""
-    given = [next((a.value for a in rule.attributes if a.name == "name"), "") for rule in rules]
-    place = 0
-    for index, rule in enumerate(rules):
-        place += rule.body is not None
-        if not given[index] and rule.body is not None:
-            name = f"r{place}"
-            while name in given:
-                name += "'"
-            given[index] = name
-    return given
-
-
-def base_type(name: str, types: dict[str, str]) -> str:
-    """What a type comes down to, by way of the types that it is declared as."""
-    for _ in types:
-        name = types.get(name, name)
-    return name

@@ -1,6 +1,6 @@
 """Checks proofs and certificates of absence against a program and its facts, without trusting their maker.
 
-It shares the parser, the expansion of components and of inlined relations, and what values and functors mean with the
+It shares the reading of programs (parser, components, names, types, strata) and what values and functors mean with the
 rest of holdfast: no engine, no plans, no search, no encoding.  What it cannot evaluate it rejects.
 
 A proof is a list of inferences, each from conclusions that stand before it.  Negation and aggregates need to know that
@@ -13,7 +13,7 @@ A fact of a limit relation, with min or max in its heads, is proved by one offer
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from holdfast.errors import Diagnostic, ExitCode, HoldfastError
@@ -21,7 +21,9 @@ from holdfast.explanations.checked_bodies import FREE, PREMISES, Ground, GroundR
 from holdfast.explanations.checked_rules import CheckedRule, CheckedRules, fits
 from holdfast.explanations.terms import NoValue, value_of
 from holdfast.language import parse, tree
-from holdfast.values import Row
+from holdfast.program.check import check, outline
+from holdfast.program.model import Program
+from holdfast.values import Row, Type, Value
 
 ASSERTED = "Asserted"
 """The name of the rule of facts that were given."""
@@ -42,11 +44,37 @@ def check_proof(proof: str | Mapping[str, Any], program: str | tree.Program, fac
     try:
         given = json.loads(proof) if isinstance(proof, str) else dict(proof)
         rules = parse(program, "<program>") if isinstance(program, str) else program
-        return _Checker(rules, facts, given).check()
+        return _Checker(*_typed(rules, facts), given).check()
     except (ValueError, KeyError, TypeError, AttributeError, NoValue, RecursionError) as error:
         raise rejected(f"it is not a proof that can be checked: {type(error).__name__} {error}") from error
     except HoldfastError as error:
         raise error if isinstance(error, ProofError) else rejected(error.diagnostics[0].message) from error
+
+
+def _typed(rules: tree.Program, facts: Mapping[str, Iterable[Row]]) -> tuple[Program, dict[str, list[Row]]]:
+    """The program with its types, where facts determine those that are not declared, and the facts by relation."""
+    hints: dict[tuple[str, int], Type] = {}
+    given: dict[str, list[Row]] = {}
+    for name, relation in outline(rules).items():
+        called = {name, relation.display}
+        rows = given[name] = [row for key in called for row in facts.get(key, ()) if len(row) == relation.arity]
+        hints.update({(name, i): _type_of(column) for i, column in enumerate(zip(*rows, strict=True))})
+    program = check(rules, hints)  # which refuses negation and aggregates in circles
+    if any(node.sums for node in program.nodes):
+        raise rejected("a sum or count depends on itself")
+    return program, {name: [*given[name], *program.facts.get(name, ())] for name in given}
+
+
+def _type_of(values: Iterable[Value]) -> Type:
+    """The type of a column with these values."""
+    given = [*values]
+    if all(isinstance(value, str) for value in given):
+        return Type.SYMBOL
+    if not all(isinstance(value, int | float) for value in given):
+        return Type.ANY
+    if all(isinstance(value, int) for value in given):
+        return Type.UNSIGNED if any(value >= 2**63 for value in given) else Type.NUMBER  # type: ignore[operator]
+    return Type.FLOAT if all(value == float(value) or value != value for value in given) else Type.ANY  # type: ignore[arg-type]
 
 
 def rejected(why: str) -> ProofError:
@@ -55,7 +83,7 @@ def rejected(why: str) -> ProofError:
 
 
 class _Checker:
-    def __init__(self, program: tree.Program, facts: Mapping[str, Iterable[Row]], given: Mapping[str, Any]) -> None:
+    def __init__(self, program: Program, facts: Mapping[str, Sequence[Row]], given: Mapping[str, Any]) -> None:
         self.given, self.rules = given, CheckedRules(program, self._looked_up)
         self.explicit: dict[str, list[GroundRow]] = {}
         self._indexes: dict[tuple[str, tuple[bool, ...]], dict[GroundRow, list[GroundRow]]] = {}
@@ -67,23 +95,15 @@ class _Checker:
         self.absent: set[Ground] = set()  # patterns without facts that a negation or aggregate asked for
         self._take(facts)
 
-    def _take(self, facts: Mapping[str, Iterable[Row]]) -> None:
+    def _take(self, facts: Mapping[str, Sequence[Row]]) -> None:
         """The explicit facts; of relations that share a name, each may be called name/width."""
-        rules, kinds = self.rules.rules, self.rules.kinds
-        written = {name for name, _ in rules} | kinds.keys()
-        written |= {name for some in rules.values() for rule in some for name, _ in self.rules.reads(rule.body, False)}
-        taken = {
-            (name, tuple(map(value_of, row, kinds.get(name) or kinds.get(f"<{name}>") or [""] * len(row))))
-            for name, rows in facts.items()
-            for row in rows
-        }
-        for name, row in taken.union(self.rules.facts):
-            self.explicit.setdefault(name if name in written else name.removesuffix(f"/{len(row)}"), []).append(row)
+        found = ((name.removesuffix(f"/{len(row)}"), row) for name, rows in facts.items() for row in rows)
+        taken = {(name, tuple(map(value_of, row, self.rules.kinds(name, len(row))))) for name, row in found}
+        for name, row in taken:
+            self.explicit.setdefault(name, []).append(row)
 
     def check(self) -> str:
         """What the proof shows."""
-        if (circle := self.rules.in_circles()) is not None:
-            raise rejected(f"{circle} depends on its own negation or aggregate")
         for entry in self.given["complete"]:
             name, pattern = self.rules.fact(entry["pattern"])
             if pattern != self.rules.group(name, pattern):

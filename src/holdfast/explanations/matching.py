@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
@@ -20,6 +21,7 @@ from holdfast.explanations.terms import (
     literal,
     number,
     spanned,
+    text_of,
     value_of,
 )
 from holdfast.explanations.written import RuleHead, written_program
@@ -33,8 +35,10 @@ from holdfast.language.syntax import (
     nodes,
     variables,
 )
-from holdfast.values import BlankNode, Iri
+from holdfast.program.model import Program
+from holdfast.values import BlankNode, Iri, Type
 from holdfast.values.model import NIL, Record
+from holdfast.values.structures import Kind
 
 Binding: TypeAlias = dict[str, Any]
 FactPattern: TypeAlias = tuple[Any, ...]
@@ -42,7 +46,7 @@ Fact: TypeAlias = tuple[str, FactPattern]
 ANY = None  # in a pattern: any value
 USED = " used"  # in a binding: the facts that it was matched with, those of aggregates among them
 JoinShape: TypeAlias = tuple[
-    str, list[tuple[tree.Term, str | None]], list[tuple[tree.Term, int]], list[tuple[tree.Term, int]]
+    str, "list[tuple[tree.Term, Kind | None]]", list[tuple[tree.Term, int]], list[tuple[tree.Term, int]]
 ]
 
 
@@ -62,7 +66,7 @@ GOAL = " goal"  # in a binding: the number of the pattern that its head must fit
 class Matcher:
     """A program as written, and what satisfies its bodies."""
 
-    def __init__(self, program: tree.Program) -> None:
+    def __init__(self, program: Program) -> None:
         written = written_program(program)
         self.prefixes, self.columns, self.rules, self.heads = (
             written.prefixes,
@@ -70,7 +74,7 @@ class Matcher:
             written.rules,
             written.heads,
         )
-        self.name, self._limits = written.name, written.limits
+        self.name, self._limits, self._typed = written.name, written.limits, written.typed
         self._lasting, self._orders, self._equation = written.lasting, written.orders, written.equation
         self._scopes: dict[tuple[object, ...], dict[int, FormulaScope]] = written.scopes
         self._shapes: dict[tuple[int, frozenset[str]], JoinShape] = written.shapes
@@ -84,6 +88,10 @@ class Matcher:
         if column is None:
             return None
         return fact[0], tuple(ANY if i == column else value for i, value in enumerate(fact[1]))
+
+    def kinds(self, name: str, arity: int) -> Sequence[Kind]:
+        """The types of the columns of a relation."""
+        return self.columns.get((name, arity), (Type.ANY,) * arity)
 
     def lookup(self, name: str, patterns: Sequence[FactPattern], exact: bool) -> Iterable[Iterable[FactPattern]]:
         """For each pattern the facts that fit it; `exact`: these and no others, as negation and aggregates need."""
@@ -176,7 +184,7 @@ class Matcher:
     def _grouped(self, head: tree.Atom, found: list[Binding]) -> Iterator[tuple[Binding, FactPattern]]:
         """The heads of a rule with aggregates in its head, over the distinct substitutions of its body."""
         name = self.name(head.name)
-        kinds = self.columns.get(name, [""] * len(head.arguments))
+        kinds = self.kinds(name, len(head.arguments))
         groups: dict[object, list[Binding]] = {}
         for b in found:
             key = [self.value(a, b) for a in head.arguments if not isinstance(a, tree.HeadAggregate)]
@@ -264,7 +272,7 @@ class Matcher:
         return self.fan_out(name, [self._pattern(fixed, b, choice[1]) for b in given[:_SAMPLED]])
 
     def _pattern(
-        self, fixed: list[tuple[tree.Term, str | None]], b: Binding, scope: FormulaScope | None = None
+        self, fixed: list[tuple[tree.Term, Kind | None]], b: Binding, scope: FormulaScope | None = None
     ) -> FactPattern:
         return tuple(ANY if kind is None else value_of(self.value(a, b, scope), kind) for a, kind in fixed)
 
@@ -356,7 +364,7 @@ class Matcher:
         found: JoinShape | None = self._shapes.get(key) if id(atom) in self._lasting else None
         if found is None:
             name = self.name(atom.name)
-            kinds = self.columns.get(name, [""] * len(atom.arguments))
+            kinds = self.kinds(name, len(atom.arguments))
             known = [not has_wildcard(a) and variables(a) <= bound for a in atom.arguments]
             fixed = [
                 (a, kind if is_known else None) for a, kind, is_known in zip(atom.arguments, kinds, known, strict=True)
@@ -421,7 +429,7 @@ class Matcher:
             case tree.Variable(name=name):
                 yield b[name], b
             case tree.Number():
-                yield number(term), b
+                yield self._typed.number(term), b
             case tree.String(value=value):
                 yield value, b
             case tree.IriTerm() | tree.PrefixedName():
@@ -432,7 +440,9 @@ class Matcher:
             case tree.Nil():
                 yield NIL, b
             case tree.Cast(operand=operand):
-                yield from self._answers(operand, b, scope)
+                for value, new in self._answers(operand, b, scope):
+                    with suppress(NoValue):
+                        yield self._typed.cast(term, value), new
             case tree.Aggregate():
                 yield from self._aggregate(term, b, scope)
             case _:
@@ -466,7 +476,7 @@ class Matcher:
         inner = {_key(new, with_facts=not plain): new for new in found}
         targets = [(self.value(term.target, new) if term.target else 0, new) for new in inner.values()]
         members = (*b.get(USED, ()), *(fact for new in inner.values() for fact in new.get(USED, ())))
-        value = aggregated(term.function, [value for value, _ in targets])
+        value = self._typed.aggregate(term, [value for value, _ in targets])
         if value is None:
             return
         free = own & scope.used - start.keys() if term.function in ("min", "max") else frozenset[str]()
@@ -482,7 +492,7 @@ class Matcher:
             if not isinstance(atom, tree.Atom):
                 raise NoValue(f"{text} is not a fact")
             name = self.name(atom.name)
-            kinds = self.columns.get(name, [""] * len(atom.arguments))
+            kinds = self.kinds(name, len(atom.arguments))
             values = [ANY if isinstance(a, tree.Wildcard) else self.value(a, {}) for a in atom.arguments]
             self._texts[text] = name, tuple(map(value_of, values, kinds))
         if whole and ANY in self._texts[text][1]:
@@ -492,7 +502,7 @@ class Matcher:
     def ground(self, atom: tree.Atom, b: Binding) -> Fact:
         """The fact that an atom is under a binding."""
         name = self.name(atom.name)
-        kinds = self.columns.get(name, [""] * len(atom.arguments))
+        kinds = self.kinds(name, len(atom.arguments))
         return name, tuple(value_of(self.value(a, b), kind) for a, kind in zip(atom.arguments, kinds, strict=True))
 
     def _iri(self, term: tree.IriTerm | tree.PrefixedName) -> str:
@@ -518,6 +528,23 @@ def fits(row: FactPattern, pattern: FactPattern) -> bool:
     """Whether a fact has the values that a pattern asks for."""
     matching = all(wanted is ANY or value == wanted for value, wanted in zip(row, pattern, strict=False))
     return matching and len(row) == len(pattern)  # relations of several widths may share a name
+
+
+def in_order(rows: Iterable[FactPattern]) -> list[FactPattern]:
+    """Facts by their values, so that lists do not depend on how an engine keeps them."""
+    return sorted(rows, key=order_of)
+
+
+def order_of(values: Iterable[Any]) -> list[tuple[int, float, str]]:
+    """What values are sorted by: numbers first, ANY last."""
+    return [
+        (0, v, "") if isinstance(v, int | float) else (2, 0, "") if v is ANY else (1, 0, text_of(v)) for v in values
+    ]
+
+
+def binding_order(b: Binding) -> list[tuple[int, float, str]]:
+    """What bindings of the same variables are sorted by."""
+    return order_of(b[name] for name in sorted(b) if not name.startswith(" "))
 
 
 def only(b: Binding, names: Iterable[str]) -> Binding:

@@ -52,6 +52,7 @@ class ProofStep:
     absent: tuple[Fact, ...] = ()
     note: str = ""  # what a tree says of it, if not how it is proved
     aggregates: tuple[Mapping[str, str], ...] = ()  # of the rule: function, what it is over, value
+    limit: str = ""  # min or max, of a limit relation: then it is the first of the aggregates
     module: str = ""  # what found it, if not the rules one by one
 
     @property
@@ -92,12 +93,20 @@ class _ShownStep:
         """What the step uses; where that is much, it is counted."""
         absent = [f"no {self.names(fact_text(pattern))}" for pattern in self.absent[:MOST_SHOWN]]
         shown: list[Fact | str] = [*self.premises[:MOST_SHOWN]]
-        if len(self.premises) > MOST_SHOWN:
-            shown.append(f"… and {len(self.premises) - MOST_SHOWN:,} more facts")
-        shown += absent
+        if (more := len(self.premises) - MOST_SHOWN) > 0:
+            shown.append(f"… and {more:,} more fact{'s' if more > 1 else ''}")
+        shown += [*self.aggregates, *absent]
         if len(self.absent) > MOST_SHOWN:
             shown.append(f"… and {len(self.absent) - MOST_SHOWN:,} more that are absent")
         return shown
+
+    @property
+    def aggregates(self) -> list[str]:
+        """What the aggregates of the rule give over its premises."""
+        limit = self.step.limit
+        known = [each for each in self.step.aggregates[bool(limit) :] if "value" in each and self.times == 1]
+        shown = [self.names(f"{each['function']} of {{ {each['over']} }} is {each['value']}") for each in known]
+        return [*shown, *([f"no {'smaller' if limit == 'min' else 'larger'} value is derived"] if limit else [])]
 
     @property
     def how(self) -> str:
@@ -256,6 +265,7 @@ class Proof:
             absent.append(f"fact of {len(shown.absent) - MOST_SHOWN:,} more patterns")
         if absent:
             clauses.append("there is " + _listed([f"no {text}" for text in absent]))
+        clauses += [text if text.startswith("no ") else f"the {text}" for text in shown.aggregates]
         return _listed(clauses) or "its conditions hold without any facts"
 
     def _shown_steps(self) -> list[_ShownStep]:

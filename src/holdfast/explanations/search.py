@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 from holdfast.errors import Diagnostic, LimitReached
 from holdfast.explanations.chains import ClosureRules, chain, closure_of
-from holdfast.explanations.matching import ANY, USED, Binding, Fact, FactPattern
+from holdfast.explanations.matching import ANY, USED, Binding, Fact, FactPattern, in_order, order_of
 from holdfast.explanations.proof import Proof, ProofStep, fact_text
 from holdfast.explanations.short_names import ShortNames
 from holdfast.explanations.terms import Unknown, text_of
@@ -343,11 +343,14 @@ class Explainer:
         while asked:
             self._limit.check(len(self._complete), "certificate of what is absent")
             new: dict[tuple[str, int], list[FactPattern]] = {}
-            for (name, pattern), is_exact in asked.items():
-                exact += [(name, row) for row in self._source.facts(name, [pattern])[0]] if is_exact else ()
+            for name, pattern in sorted(asked, key=lambda fact: (fact[0], order_of(fact[1]))):
+                if asked[name, pattern]:
+                    exact += [(name, row) for row in in_order(self._source.facts(name, [pattern])[0])]
                 if (name, pattern) in self._complete or (listed := self._listed(name, pattern)) in self._complete:
                     continue
-                self._complete[listed] = tuple((name, row) for row in self._source.facts(name, [listed[1]])[0])
+                self._complete[listed] = tuple(
+                    (name, row) for row in in_order(self._source.facts(name, [listed[1]])[0])
+                )
                 new.setdefault((name, len(pattern)), []).append(listed[1])
             self._source.asked = {}
             for place, patterns in new.items():
@@ -397,6 +400,7 @@ def inference(source: FactSource, instance: Instance) -> tuple[ProofStep, dict[F
         next(same, instance.premises),  # in the order in which a checker matches them
         absent,
         aggregates=tuple(_aggregates(written, fact, own)),
+        limit=written.limit[1] if written.limit is not None else "",
         module=instance.module,
     )
     return step, source.asked

@@ -239,10 +239,13 @@ class _Hunt:
 
     def _swapped(self, wanted: list[Fact]) -> Iterator[_Found]:
         """A fact with the same values in other columns, where it does not look right."""
-        turned = {other: (fact, i, j) for fact in wanted if ANY not in fact[1] for other, i, j in _turned(fact)}
-        there = self._source.given(turned)
-        for swapped, (fact, i, j) in turned.items():
-            if swapped in there and swapped != fact and self._is_odd(swapped, i, j):
+        turned = {other: (fact, i, j) for fact in wanted for other, i, j in _turned(fact)}
+        whole = self._source.given(other for other in turned if ANY not in other[1])
+        for (name, row), (fact, i, j) in turned.items():
+            rows = [row] if (name, row) in whole else []
+            if ANY in row:
+                rows = self._source.some_facts(name, row, _COMPARED)
+            for swapped in ((name, row) for row in rows if self._is_odd((name, row), i, j)):
                 text = f"{fact_text(swapped)} may have its values in the wrong columns: {fact_text(fact)} would do"
                 yield Suspect("swapped", text, (fact,), (swapped,)), [fact]
 
@@ -252,7 +255,7 @@ class _Hunt:
         for name, row in wanted:
             for place, _ in self._by_key((name, row)):
                 wider = (*row[:place], ANY, *row[place + 1 :])
-                others = self._source.some_facts(name, wider, _COMPARED) if set(wider) != {ANY} else []
+                others = self._source.some_facts(name, wider, _COMPARED)
                 for other in (other for other in others if other[place] != row[place]):
                     key = tuple(value if i == place else ANY for i, value in enumerate(other))
                     if len(self._source.facts(name, [key])[0]) > 1:
@@ -305,17 +308,34 @@ def _widened(fact: Fact) -> Iterator[tuple[int, FactPattern]]:
 
 def _turned(fact: Fact) -> Iterator[tuple[Fact, int, int]]:
     """The facts with two columns exchanged, and these."""
-    for i, j in combinations(range(len(fact[1])), 2):
+    known = [place for place, value in enumerate(fact[1]) if value is not ANY]
+    for i, j in (pair for pair in combinations(known, 2) if fact[1][pair[0]] != fact[1][pair[1]]):
         row = list(fact[1])
         row[i], row[j] = row[j], row[i]
         yield (fact[0], tuple(row)), i, j
 
 
 def _same_word(one: Any, other: Any) -> float:
-    """How much two values resemble each other; those that differ in their digits only are numbered, not misspelt."""
+    """How much two values resemble each other; those that differ in their digits only are numbered, not misspelt.
+
+    Values that differ in case, spaces and punctuation only, or by two exchanged letters, are one word.
+    """
     words = [re.split("[/#]", value.value)[-1] if isinstance(value, Iri) else str(value) for value in (one, other)]
+    letters = ["".join(filter(str.isalnum, word)).casefold() for word in words]
+    if letters[0] == letters[1] != "" and words[0] != words[1]:
+        return 1.0
     plain = [_DIGITS.sub("", word) for word in words]
-    return 0.0 if plain[0] == plain[1] else likeness(*words)
+    if plain[0] == plain[1]:
+        return 0.0
+    return max(likeness(*words), _ALIKE if _are_exchanged(*letters) else 0.0)
+
+
+def _are_exchanged(one: str, other: str) -> bool:
+    """Whether two words differ by two neighbouring letters in the other order."""
+    apart = [place for place, (a, b) in enumerate(zip(one, other, strict=False)) if a != b]
+    if len(one) != len(other) or len(apart) != 2 or apart[1] != apart[0] + 1:
+        return False
+    return (one[apart[0]], one[apart[1]]) == (other[apart[1]], other[apart[0]])
 
 
 def _together(facts: Sequence[Fact]) -> tuple[str, tuple[Fact, ...]]:

@@ -7,11 +7,14 @@ import operator as op
 import re
 from collections.abc import Callable, Iterator
 from fractions import Fraction
+from itertools import zip_longest
 from typing import Any
 
 from holdfast.language import tree
-from holdfast.values import BlankNode, Iri, Literal, Value
+from holdfast.program.model import Program
+from holdfast.values import BlankNode, Iri, Literal, Type, Value
 from holdfast.values.model import Record, quote
+from holdfast.values.structures import Kind, Structure
 from holdfast.values.term_text import XSD_DOUBLE, double_text
 
 
@@ -40,11 +43,13 @@ class Float(float):
         return hash(("float", float.__hash__(self) if not math.isnan(self) else 0))
 
 
-def value_of(given: Any, kind: str | None = None) -> Any:
-    """A value as the checker represents it, in a column of the declared type if there is one."""
+def value_of(given: Any, kind: Kind = Type.ANY) -> Any:
+    """A value as the checker represents it, in a column of some type."""
     if isinstance(given, Record):
-        return Record(tuple(map(value_of, given.fields)), given.branch)
-    if isinstance(given, float) or (kind == "float" and isinstance(given, int)):
+        fields = kind.branches.get(given.branch, ()) if isinstance(kind, Structure) else ()
+        inside = zip_longest(given.fields, fields[: len(given.fields)], fillvalue=Type.ANY)
+        return Record(tuple(value_of(value, each) for value, each in inside), given.branch)
+    if isinstance(given, float) or (kind is Type.FLOAT and isinstance(given, int)):
         return Float(given)
     return given
 
@@ -66,8 +71,42 @@ def text_of(value: Value) -> str:
     return str(value)
 
 
+def column_kinds(program: Program) -> dict[tuple[str, int], tuple[Kind, ...]]:
+    """The types of the columns of each relation, by its name and their number."""
+    relations = program.relations.values()
+    return {(each.name.removesuffix(f"/{each.arity}"), each.arity): each.kinds for each in relations}
+
+
+class Typed:
+    """What types say of values: of whole numbers where a float is required, of conversions, of sums of nothing."""
+
+    def __init__(self, program: Program) -> None:
+        self._program, self._floats = program, {id(term) for term in program.floats}  # the program keeps them
+        self._types = {item.name: item.targets[0] for item in program.written if isinstance(item, tree.TypeDeclaration)}
+        sums = (rule for rule in program.aggregates if rule.function == "sum")
+        self._float_sums = {r.span for r in sums if program.relations[r.predicate].types[r.place] is Type.FLOAT}
+
+    def number(self, term: tree.Number) -> Any:
+        """The value of a number literal."""
+        return Float(number(term)) if id(term) in self._floats else number(term)
+
+    def cast(self, term: tree.Cast, value: Any) -> Any:
+        """A value as another type."""
+        wanted = term.type_name
+        for _ in self._types:
+            wanted = self._types.get(wanted, wanted)
+        if wanted == "float":
+            return value_of(value, Type.FLOAT)
+        return compute("ftoi", [value]) if wanted in ("number", "unsigned") and isinstance(value, float) else value
+
+    def aggregate(self, term: tree.Aggregate, values: list[Any]) -> Any:
+        """The value of an aggregate; None if it has none."""
+        value = aggregated(term.function, values)
+        return Float(0) if not values and term.span in self._float_sums else value
+
+
 def number(term: tree.Number) -> Any:
-    """The value of a number literal."""
+    """The value of a number literal, as it is written."""
     text = term.text.rstrip("u") if term.text[:2] in ("0x", "0b") else term.text.rstrip("uf")
     return Float(text) if term.kind is tree.NumberKind.FLOAT else int(text, 0 if text[:2] in ("0x", "0b") else 10)
 

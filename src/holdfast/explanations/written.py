@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from holdfast.errors import Diagnostics
-from holdfast.explanations.checked_rules import base_type, equivalence_rules, offered, rule_names
+from holdfast.explanations.checked_rules import equivalence_rules, offered
 from holdfast.explanations.short_names import ShortNames
+from holdfast.explanations.terms import Typed, column_kinds
 from holdfast.language import tree
+from holdfast.language.editing import name_of
 from holdfast.language.syntax import nodes, variables
 from holdfast.language.vocabulary import STANDARD_PREFIXES
-from holdfast.program.components import instantiated
-from holdfast.program.inlining import inlined
+from holdfast.program.model import Program
 
 _REMEMBERED = 8  # programs
 
@@ -37,25 +37,21 @@ class RuleHead:
 class WrittenProgram:
     """What explanations need of a program; threads may share it."""
 
-    def __init__(self, program: tree.Program) -> None:
-        self.program = program
-        items = inlined(instantiated(program, Diagnostics())).items
+    def __init__(self, program: Program) -> None:
+        self.program, items = program, program.written
         self.prefixes = STANDARD_PREFIXES | {item.prefix: item.iri for item in items if isinstance(item, tree.Prefix)}
         self.names = ShortNames(self.prefixes)
-        kinds = {item.name: item.targets[0] for item in items if isinstance(item, tree.TypeDeclaration)}
-        self.columns: dict[str, list[str]] = {}
+        self.columns, self.typed = column_kinds(program), Typed(program)
         self.rules: list[RuleHead] = []
-        written = [item for item in items if isinstance(item, tree.Rule)]
         for item in items:
-            for name in item.names if isinstance(item, tree.Declaration) else ():
-                self.columns[self.name(name)] = [base_type(a.type_name, kinds) for a in item.attributes]  # type: ignore[union-attr]
-                if "eqrel" in item.qualifiers:  # type: ignore[union-attr]
+            if isinstance(item, tree.Declaration) and "eqrel" in item.qualifiers:
+                for name in item.names:
                     self._add_equivalence(name)
-        for rule, called in zip(written, rule_names(written), strict=True):
-            if rule.body is not None:
-                for head in rule.heads:
+            elif isinstance(item, tree.Rule):
+                assert item.body is not None, "facts are left out"
+                for head in item.heads:
                     shown, limit = offered(head)
-                    self.rules.append(RuleHead(called, shown, rule.body, rule, limit))
+                    self.rules.append(RuleHead(name_of(item), shown, item.body, item, limit))
         self.heads: dict[tuple[str, int], list[RuleHead]] = {}
         for each in self.rules:
             self.heads.setdefault((self.name(each.head.name), len(each.head.arguments)), []).append(each)
@@ -96,7 +92,7 @@ class WrittenProgram:
 _remembered: dict[int, WrittenProgram] = {}
 
 
-def written_program(program: tree.Program) -> WrittenProgram:
+def written_program(program: Program) -> WrittenProgram:
     """A program, read before if it was asked about lately."""
     found = _remembered.get(id(program))
     if found is None or found.program is not program:

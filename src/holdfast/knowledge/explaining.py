@@ -12,7 +12,7 @@ from holdfast.arguments import expect
 from holdfast.backends.memory.arithmetic import Undefined as EngineUndefined
 from holdfast.backends.memory.functors import Bindings, evaluate
 from holdfast.errors import Diagnostic, EvaluationError, UsageError
-from holdfast.explanations.matching import ANY, Fact, FactPattern, Matcher, fits
+from holdfast.explanations.matching import ANY, Fact, FactPattern, Matcher, fits, in_order
 from holdfast.explanations.proof import Proof
 from holdfast.explanations.scope import is_test
 from holdfast.explanations.search import Explainer, SearchLimit
@@ -39,8 +39,8 @@ class StoredFacts(Matcher):
     """The written rules of a materialisation over its facts.  Used as a context: it leaves nothing in the backend."""
 
     def __init__(self, state: ReadState, rules: Rules | None = None) -> None:
-        written, self.program = rules or (state.tree, state.program)
-        super().__init__(written)
+        self.program = rules[1] if rules is not None else state.program
+        super().__init__(self.program)
         self._lookup, self._dictionary = state.lookup, state.dictionary
         self._known: dict[tuple[str, int], dict[FactPattern, list[FactPattern]]] = {}
         self._wider: dict[tuple[str, int], dict[tuple[int, ...], None]] = {}  # columns by which facts were looked up
@@ -96,6 +96,7 @@ class StoredFacts(Matcher):
                 self.asked[name, pattern] = exact or self.asked.get((name, pattern), False)
         found = self.facts(name, patterns)
         if exact:
+            found = [in_order(rows) if len(rows) > 1 else rows for rows in found]
             self.exact |= {(name, pattern): None for pattern in patterns}
             self.absent |= {(name, p): None for p, rows in zip(patterns, found, strict=True) if not rows}
         return found
@@ -343,9 +344,8 @@ def asked_fact(text: str, source: StoredFacts, *, whole: bool = True) -> Fact:
     if relation is None:
         named = the_relation(name.strip("<>"), source.program)
         raise UsageError(Diagnostic(NOT_A_FACT, f"{named.display} has {named.arity} columns, and {text} {len(row)}"))
-    kinds = [type.value for type in relation.types]
     written = written_name(relation.name, relation.arity, source.program)
-    return written, tuple(value_of(value, kind) for value, kind in zip(row, kinds, strict=True))
+    return written, tuple(value_of(value, kind) for value, kind in zip(row, relation.kinds, strict=True))
 
 
 def parsed_fact(text: str, state: ReadState) -> tuple[str, Row]:

@@ -196,7 +196,7 @@ class RepairSearch:
 
     def _keep(self, edits: frozenset[Edit], change: Change) -> None:
         asked = {*self._asked.make, *self._asked.unmake}
-        names = written_program(self._state.tree).names
+        names = written_program(self._state.program).names
         self._found[edits] = repair_of(list(edits), self._update(edits), change, asked, self._state.program, names)
 
     def _repairing(self, edits: frozenset[Edit]) -> Change | None:

@@ -13,13 +13,26 @@ from holdfast.language.tree import Item, Program, Rule, RuleAttribute
 
 
 def rules_named(program: Program) -> Program:
-    """The program without its facts, each rule with a name: its own, or r1, r2 … by position."""
-    rules = [item for item in program.items if isinstance(item, Rule) and item.body is not None]
-    places = {id(rule): number for number, rule in enumerate(rules, 1)}
-    items = [item for item in program.items if not isinstance(item, Rule) or id(item) in places]
-    return replace(
-        program, items=tuple(_named(item, f"r{places[id(item)]}") if isinstance(item, Rule) else item for item in items)
-    )
+    """The program without its facts, each rule with a name."""
+    named = with_names(program)
+    return replace(named, items=tuple(i for i in named.items if not isinstance(i, Rule) or i.body is not None))
+
+
+def with_names(program: Program) -> Program:
+    """The program with a name for each rule that has a body: its own, or r1, r2 … by position."""
+    given = {a.value for item in program.items if isinstance(item, Rule) for a in item.attributes if a.name == "name"}
+    items: list[Item] = []
+    place = 0
+    for item in program.items:
+        if isinstance(item, Rule) and item.body is not None:
+            place += 1
+            name = f"r{place}"
+            while name in given:
+                name += "'"
+            items.append(_named(item, name))
+        else:
+            items.append(item)
+    return replace(program, items=tuple(items))
 
 
 def name_of(rule: Rule) -> str:

@@ -17,6 +17,7 @@ from dataclasses import replace
 
 from holdfast.errors import Diagnostic, Diagnostics
 from holdfast.language import tree
+from holdfast.language.editing import with_names
 from holdfast.program.components import instantiated
 from holdfast.program.core import CoreProgram
 from holdfast.program.desugar import desugar
@@ -47,7 +48,7 @@ def check(program: tree.Program, hints: Hints | None = None) -> Program:
     `hints` are types sniffed from data files for (predicate, column): they decide only where the program does not.
     """
     diagnostics = Diagnostics()
-    program = inlined(instantiated(program, diagnostics))
+    program = inlined(with_names(instantiated(program, diagnostics)))
     report_refused(program, diagnostics)
     warn_of_ignored(program, diagnostics)
     scope = resolve(program, diagnostics)
@@ -56,7 +57,8 @@ def check(program: tree.Program, hints: Hints | None = None) -> Program:
     warn_of_dates(program, diagnostics)
     core = desugar(program, scope)
     declared = tuple(i for i in program.items if isinstance(i, tree.AnyType | tree.FunctorDeclaration))
-    return replace(checked(core, scope, hints or {}, diagnostics), declared=declared)
+    rules = tuple(item for item in program.items if not isinstance(item, tree.Rule) or item.body is not None)
+    return replace(checked(core, scope, hints or {}, diagnostics), declared=declared, written=rules)
 
 
 def outline(program: tree.Program) -> dict[str, Relation]:
@@ -96,7 +98,8 @@ def checked(core: CoreProgram, scope: Names, hints: Hints, diagnostics: Diagnost
     warn_of_limits(relations, nodes, diagnostics)
     diagnostics.items[:] = _each_once(diagnostics.items)
     diagnostics.raise_errors()
-    return Program(relations, rules, aggregates, facts, nodes, scope.prefixes, diagnostics.warnings)
+    warnings, floats = diagnostics.warnings, tuple(typer.floats)
+    return Program(relations, rules, aggregates, facts, nodes, scope.prefixes, warnings, floats=floats)
 
 
 def _each_once(items: list[Diagnostic]) -> list[Diagnostic]:

@@ -72,7 +72,7 @@ def desugar_rule(scope: Names, expander: Expander, name: str, rule: tree.Rule) -
 
 
 def rule_names(rules: list[tree.Rule], scope: Names) -> list[str]:
-    """The name of each rule: as given, else r1, r2, … by position among the rules; a fact has none."""
+    """The name of each rule; a fact has none."""
     given: dict[str, Span] = {}
     result = []
     for rule in rules:
@@ -81,18 +81,6 @@ def rule_names(rules: list[tree.Rule], scope: Names) -> list[str]:
             labels = [Label(first, "the first one")]
             scope.diagnostics.error("E0208", f"two rules are named {attribute.value}", attribute.span, labels=labels)
         result.append(attribute.value if attribute is not None else "")
-    return _numbered(rules, result, set(given))
-
-
-def _numbered(rules: list[tree.Rule], result: list[str], taken: set[str]) -> list[str]:
-    position = 0
-    for index, rule in enumerate(rules):
-        position += rule.body is not None
-        if not result[index] and rule.body is not None:
-            name = f"r{position}"
-            while name in taken:
-                name += "'"
-            result[index] = name
     return result
 
 

@@ -31,6 +31,8 @@ def _links(program: Program) -> Iterator[tuple[ColumnPlace, ColumnPlace]]:
         heads = [i for i in range(program.relations[aggregate.predicate].arity) if i != value]
         for head, column in zip(heads, aggregate.group, strict=True):
             yield (aggregate.predicate, head), (aggregate.source, column)
+        if aggregate.function in ("min", "max") and aggregate.target is not None:
+            yield (aggregate.predicate, value), (aggregate.source, aggregate.target)
 
 
 def _links_of(rule: Rule) -> Iterator[tuple[ColumnPlace, ColumnPlace]]:

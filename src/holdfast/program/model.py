@@ -278,6 +278,10 @@ class Program:
     prefixes: Mapping[str, str]
     warnings: tuple[Diagnostic, ...] = ()
     declared: tuple[tree.AnyType | tree.FunctorDeclaration, ...] = ()  # types and functors, for queries
+    written: tuple[tree.Item, ...] = field(default=(), compare=False, repr=False)
+    """The text without components and facts, for explanations."""
+    floats: tuple[tree.Number, ...] = field(default=(), compare=False, repr=False)
+    """The numbers of `written` that are floats because of where they are."""
 
     @cached_property
     def places(self) -> Mapping[str, int]:

@@ -59,5 +59,7 @@ class Renaming:
                 term = replace(term, type_name=self.type(name, term))
             case tree.Branch(name=name):
                 term = replace(term, name=self.branch(name))
+            case tree.Number():
+                return replace(term)  # each instance has its own: it may be of another type
         inside = children(term)
         return rebuilt(term, map(self.term, inside)) if inside else term

@@ -52,6 +52,8 @@ class Typer:
         self._inference = inference
         self._diagnostics = diagnostics
         self._rule = FACTS
+        self.floats: list[tree.Number] = []
+        """The numbers of rules that are written where a float is required."""
         self._doubtful: set[str] = set()  # aggregates with an error; rules that read them are not reported
 
     def relations(self) -> dict[str, model.Relation]:
@@ -98,12 +100,12 @@ class Typer:
     def facts(self, program: CoreProgram) -> dict[str, tuple[Row, ...]]:
         """The facts of the text, without duplicates, in their order."""
         self._rule = FACTS
-        rows: dict[str, dict[Row, None]] = {}
+        rows: dict[str, dict[str, Row]] = {}
         for fact in program.facts:
             row = self._row(fact)
             if row is not None:
-                rows.setdefault(fact.predicate, {})[row] = None
-        return {predicate: tuple(found) for predicate, found in rows.items()}
+                rows.setdefault(fact.predicate, {}).setdefault(repr(row), row)  # to Python 1 and 1.0 are equal
+        return {predicate: tuple(found.values()) for predicate, found in rows.items()}
 
     def _row(self, fact: CoreAtom) -> Row | None:
         values: list[Value] = []
@@ -290,6 +292,9 @@ class Typer:
         return model.Var(variable.name, self._type(variable))
 
     def _constant(self, term: tree.Term, type: Type, note: str | None) -> model.Const:
+        literal = term.operand if isinstance(term, tree.Unary) else term
+        if type is Type.FLOAT and isinstance(literal, tree.Number) and self._rule != FACTS:
+            self.floats.append(literal)
         try:
             return model.Const(constant(term, type, self._scope), type)
         except DoesNotFitError as error:
