@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from random import Random
 
+import numpy as np
 import pytest
 
 import holdfast
 from holdfast import Limits, Update
-from holdfast.backends.memory import scratch
+from holdfast.backends.memory import scratch, table
 from holdfast.backends.memory.arrays import Ids
 from holdfast.backends.memory.ranks import MemoryRanking, _Ranks
 from holdfast.backends.memory.scratch import MemoryScratch
 from holdfast.backends.memory.store import MemoryBackend
+from holdfast.backends.memory.table import Table
 from holdfast.errors import HoldfastError
 from holdfast.maintenance import budget, recompute
 from holdfast.maintenance.budget import AbandonedError, Budget, FullCost, FullCosts
@@ -170,12 +172,25 @@ def learning(seed: int) -> None:
     assert rates.expected(1_000) == pytest.approx(3.0)
 
 
+def in_order(seed: int) -> None:
+    """Facts that come nearly in the order of rows are found where they are, by one look or by many."""
+    random, one, other = Random(seed), Table("t", 2), Table("t", 2)
+    for _ in range(4):
+        facts = [(i // 7, i % 7) for i in range(60) if random.random() > 0.1]
+        some = facts[:30] + random.sample(facts[30:], len(facts) - 30) if random.random() < 0.5 else facts
+        rows = np.array(some, np.int64)
+        table._GLANCE = random.choice((1, 4, 100))
+        assert one.intern_in_order(rows).tolist() == other.intern(rows).tolist()
+    assert one.rows[: one.size].tolist() == other.rows[: other.size].tolist()
+
+
 PROPERTIES: dict[str, Callable[[int], None]] = {
     "scripts": scripts,
     "waiting": waiting,
     "within limits": within_limits,
     "asked": asked,
     "packed": packed,
+    "in order": in_order,
     "abandoned": abandoned,
     "costs": costs,
     "bounds": bounds,
@@ -183,7 +198,14 @@ PROPERTIES: dict[str, Callable[[int], None]] = {
 }
 MUTANTS = [
     # backends/memory/scratch.py, and what is brought over
-    Mutant("counters stay behind", MemoryScratch.bring_over, "in self._counters():", "in ():", "scripts"),
+    Mutant(
+        "counters stay behind",
+        MemoryScratch.bring_over,
+        "counters.of(name)[where[name]] = new.of(name)[places[name]]",
+        "pass",
+        "scripts",
+    ),
+    Mutant("counters are as before", MemoryScratch.bring_over, "counters.forget(names)", "pass", "asked"),
     Mutant(
         "Cr stays behind",
         MemoryScratch._counters,
@@ -194,11 +216,26 @@ MUTANTS = [
     Mutant(
         "ranks stay behind",
         MemoryScratch.bring_over,
-        "self._real.ranking.take_over(self.backend.ranking, places, ids)",
+        "self._real.ranking.take_over(self.backend.ranking, places, where)",
         "pass",
         "scripts",
     ),
-    Mutant("counters are not taken back", scratch._put, "if counters.remembers:", "if False:", "asked"),
+    Mutant(
+        "counters are not taken back",
+        MemoryScratch.bring_over,
+        "counters.remember(partial(_clear, counters, before))",
+        "pass",
+        "asked",
+    ),
+    Mutant("rows with gaps are a run", scratch._where, "if is_run", "if True", "scripts"),
+    Mutant(
+        "rows are where facts are",
+        Table.intern_in_order,
+        "np.arange(row, row + same",
+        "np.arange(begin, begin + same",
+        "in order",
+    ),
+    Mutant("rows that are alike are the same", table._same, "int(is_same.argmin())", "length", "in order"),
     Mutant("explicit facts stay behind", MemoryScratch.facts, "in self._names}", "in ()}", "scripts"),
     Mutant(
         "rules read what was there before the update",
@@ -276,6 +313,7 @@ def everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
             raise AbandonedError(self._figures, 0.0, self._full)
 
     monkeypatch.setattr(scratch, "ENOUGH", 0)
+    monkeypatch.setattr(table, "_GLANCE", 3)
     monkeypatch.setattr("holdfast.backends.memory.store._FEW", 0)
     monkeypatch.setattr("holdfast.backends.memory.statistics.TableStatistics.many", 5.0)
     monkeypatch.setattr("holdfast.maintenance.walk.Budget", type("Chance", (Budget,), {"check": check}))
