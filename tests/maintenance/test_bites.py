@@ -85,7 +85,7 @@ def asked(seed: int) -> None:
 
 
 QUADRATIC = "path(x, y) :- edge(x, y).  path(x, z) :- path(x, y), path(y, z)."
-LONELY = [(100 + 2 * i, 101 + 2 * i) for i in range(200)]
+LONELY = [(100 + 2 * i, 101 + 2 * i) for i in range(400)]
 
 
 def packed(seed: int) -> None:
@@ -170,6 +170,18 @@ def learning(seed: int) -> None:
     assert rates.expected(1_000) < 0.01
     rates.took(1_000, 3.0)
     assert rates.expected(1_000) == pytest.approx(3.0)
+    assert rates.patience(1_000) is None
+    rates.abandoned(900, 4.0, 0.5)
+    assert rates.patience(1_000) == pytest.approx(4.5)  # one of 3 seconds came to an end
+    assert rates.patience(600) is None, "a smaller one may take less"
+    assert rates.expected(1_000) > 3.0
+    rates.abandoned(20_000, 4.0, 0.5)
+    assert rates.patience(20_000) == 0.5
+    rates.abandoned(20_000, 0.5, 0.5)
+    assert rates.patience(20_000) == pytest.approx(0.55)
+    assert rates.expected(20_000) > 5.0, "that it was cut short says nothing new"
+    rates.took(20_000, 1.0)
+    assert rates.patience(20_000) == pytest.approx(1.5)
 
 
 def in_order(seed: int) -> None:
@@ -293,11 +305,23 @@ MUTANTS = [
     Mutant(
         "only what is known beforehand counts", Budget.check, "self._full.after(self._figures)", "self._full", "bounds"
     ),
-    Mutant("nothing is abandoned", Budget.check, "_SLACK + _SHARE", "9 + _SHARE", "bounds"),
-    Mutant("everything is abandoned", Budget.check, "_SLACK + _SHARE * full.seconds", "_SLACK", "bounds"),
+    Mutant("nothing is abandoned", Budget.check, "_SLACK + most", "9 + most", "bounds"),
+    Mutant("everything is abandoned", Budget.check, "_SLACK + most", "_SLACK", "bounds"),
     Mutant("deletions are not taken back", Walk._take_back, "D -= D.of(plan.predicates)", "pass", "abandoned"),
     Mutant("additions are not taken back", Walk._take_back, "A -= A.of(plan.predicates)", "pass", "abandoned"),
-    Mutant("what was doubted once is doubted for ever", Rates.took, "self._doubts.pop(size, None)", "pass", "learning"),
+    Mutant(
+        "what was doubted once is doubted for ever", Rates._learn, "self._doubts.pop(size, None)", "pass", "learning"
+    ),
+    Mutant("what ended does not count", Rates.abandoned, "max(least, ended, ", "max(least, ", "learning"),
+    Mutant("it is cut short for ever", Rates.abandoned, ", _CREEPS * before)", ")", "learning"),
+    Mutant(
+        "cut short it seems quick",
+        Rates.abandoned,
+        "max(_WORSE * seconds, self.expected(facts))",
+        "seconds",
+        "learning",
+    ),
+    Mutant("smaller ones are cut short too", Rates.patience, "if facts >= smallest", "if smallest", "learning"),
     Mutant("nothing is doubted", Rates.doubt, ", 0) + 1", ", 0)", "learning"),
     Mutant("seconds may grow faster than facts", Rates.expected, "min(1.0, max(0.5,", "max(2.0, max(0.5,", "learning"),
 ]
