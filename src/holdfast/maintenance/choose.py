@@ -53,7 +53,7 @@ _WORSE = 1.5  # times as long as it took until it was abandoned
 _HOPELESSLY = 2.0  # times as long as starting over: then it is not tried
 _TRY = 0.25  # of starting over: how long an update may take at least that is expected to take longer
 _SINGLE = 1.1  # derivations of a fact: where facts have no more, ranks keep none
-_PLENTY = 1_000  # facts overdeleted, of which ranks would have kept one if there were such
+_PLENTY = 1_000  # facts, overdeleted or in all, of which ranks would keep one if they kept any
 _OFTEN = 2  # deletions that ranks were useless in, until they are done without
 _HORIZON = 50  # updates over which that must pay
 
@@ -328,7 +328,7 @@ class Chooser:
 def _is_single(plan: NodePlan, full: FullCost | None) -> bool:
     """Whether nearly all facts have one derivation, as those of a chain or a tree: then none can be kept by another."""
     facts = sum(map(plan.planner.statistics.size, plan.node.predicates))
-    return full is not None and full.instances <= _SINGLE * facts
+    return full is not None and facts >= _PLENTY and full.instances <= _SINGLE * facts
 
 
 def _mostly_gone(plan: NodePlan, backend: Backend) -> bool:
