@@ -170,10 +170,11 @@ def learning(seed: int) -> None:
     assert rates.expected(1_000) < 0.01
     rates.took(1_000, 3.0)
     assert rates.expected(1_000) == pytest.approx(3.0)
+    assert 2.0 < rates.error < 4.0, "it was expected to take much less"
     assert rates.patience(1_000) is None
     rates.abandoned(900, 4.0, 0.5)
     assert rates.patience(1_000) == pytest.approx(4.5)  # one of 3 seconds came to an end
-    assert rates.patience(600) is None, "a smaller one may take less"
+    assert rates.patience(100) is None, "a smaller one may take less"
     assert rates.expected(1_000) > 3.0
     rates.abandoned(20_000, 4.0, 0.5)
     assert rates.patience(20_000) == 0.5
@@ -321,9 +322,9 @@ MUTANTS = [
         "seconds",
         "learning",
     ),
-    Mutant("smaller ones are cut short too", Rates.patience, "if facts >= smallest", "if smallest", "learning"),
+    Mutant("estimates are always right", Rates._learn, "self._error = mixed(", "(", "learning"),
     Mutant("nothing is doubted", Rates.doubt, ", 0) + 1", ", 0)", "learning"),
-    Mutant("seconds may grow faster than facts", Rates.expected, "min(1.0, max(0.5,", "max(2.0, max(0.5,", "learning"),
+    Mutant("seconds may grow faster than facts", Rates._estimate, "min(1.0, max(0.5,", "max(2.0, max(0.5,", "learning"),
 ]
 
 

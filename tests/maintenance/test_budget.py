@@ -67,7 +67,7 @@ def test_patience_ends_sooner_and_is_named() -> None:
     for seconds, spent in ((0.3, False), (0.4, True)):
         made._stopwatch = SimpleNamespace(work=seconds)  # type: ignore[assignment]
         assert is_spent(made) == spent
-    with pytest.raises(AbandonedError, match=r"one such update was abandoned, so this one had 0\.30 s"):
+    with pytest.raises(AbandonedError, match=r"others like it took longer, so it was given 0\.30 s"):
         made.check()
 
 

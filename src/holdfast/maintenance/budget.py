@@ -26,7 +26,7 @@ class AbandonedError(Exception):
 
     def __init__(self, figures: Figures, seconds: float, full: FullCost, patience: float = inf) -> None:
         looked = f"{figures.instances:,} instances and {seconds:.2f} s"
-        doubt = f"; one such update was abandoned, so this one had {patience:.2f} s" if patience < full.seconds else ""
+        doubt = f"; others like it took longer, so it was given {patience:.2f} s" if patience < full.seconds else ""
         super().__init__(f"{looked}; starting over takes {full.instances:,.0f} and {full.seconds:.2f} s{doubt}")
         self.figures = figures
 

@@ -50,8 +50,8 @@ _CLEARLY = 0.8  # of the time: a difference worth a change of mind
 _RECOUNT = 1e-6  # seconds a fact: B/F^c does not keep Cr, so going back to DRed^c counts all derivations anew
 _DEARER = 1.5  # times as long for an instance as an evaluation: only then may inserting be worse than starting over
 _WORSE = 1.5  # times as long as it took until it was abandoned
-_HOPELESSLY = 2.0  # times as long as starting over: then it is not tried
 _TRY = 0.25  # of starting over: how long an update may take at least that is expected to take longer
+_AT_LEAST = 0.03  # seconds of such a try
 _SINGLE = 1.1  # derivations of a fact: where facts have no more, ranks keep none
 _PLENTY = 1_000  # facts, overdeleted or in all, of which ranks would keep one if they kept any
 _OFTEN = 2  # deletions that ranks were useless in, until they are done without
@@ -212,7 +212,7 @@ class Chooser:
         expected = rates.expected(given)
         anew = inf if full is None else record.starting_over(kind, given, full.seconds)
         may_win = full is not None and not (kind == INSERTIONS and record.visits_less(name, full))
-        most = _CERTAIN if kind == INSERTIONS else _HOPELESSLY  # the others are tried, and abandoned if need be
+        most = _CERTAIN if kind == INSERTIONS else max(1.0, rates.error)  # the others can be tried, and abandoned
         if may_win and expected > _HARDLY + most * anew:
             rates.doubt(given)
             why = f"{given:,} changed facts should take {expected:.2f} s, starting over {anew:.2f} s"
@@ -233,7 +233,7 @@ class Chooser:
         known = rates.patience(given)
         if known is None and rates.expected(given) <= _HARDLY + _CERTAIN * anew:
             return inf
-        return max(known or 0.0, _TRY * anew)
+        return max(known or 0.0, _TRY * anew, _AT_LEAST)
 
     def _limited(self, plan: NodePlan, request: Request) -> tuple[Algorithm, str]:
         """DRed^v, unless `auto` expects it to take longer than starting over."""
