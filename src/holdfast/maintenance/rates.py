@@ -68,8 +68,8 @@ class Rates:
         return self._estimate(facts) * _DOUBTS ** self._doubts.get(_magnitude(facts), 0)
 
     def _estimate(self, facts: int) -> float:
-        """Between known sizes, seconds are a power of the facts; below them they are proportional; above them they grow as
-        between the last two, but no faster than the facts and no slower than their square root.
+        """Between known sizes, seconds are a power of the facts; below them they are proportional; above them they grow
+        as between the last two, but no faster than the facts and no slower than their square root.
         """
         if not self._known:
             return 0.0
