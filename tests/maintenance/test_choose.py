@@ -155,7 +155,7 @@ def test_an_update_is_tried_though_one_of_its_size_was_abandoned() -> None:
     assert chooser.patience(plan, request, ALGORITHMS["dred-ranked"]) == math.inf
     chooser.gave_up(plan, ALGORITHMS["dred-ranked"], Figures(given=1, deletes=True, work=0.8))
     assert chooser.chosen(plan, request, kb._backend)[0].name == "dred-ranked"
-    assert chooser.patience(plan, request, ALGORITHMS["dred-ranked"]) == pytest.approx(0.25)
+    assert chooser.patience(plan, request, ALGORITHMS["dred-ranked"]) == pytest.approx(0.15)
     many = Request(Choice(), deleted=1_000)
     assert chooser.chosen(plan, many, kb._backend)[0].name == "recompute"
 

@@ -59,7 +59,7 @@ _TUPLES = 64  # tuples of rules whose reads are remembered
 class Planner:
     """Plans the rules of one hyper-node from statistics, and again when these have changed much."""
 
-    scattered = False  # whether the facts of a delta are anywhere among the others, as those that are deleted
+    scattered = False  # whether the facts of a delta may be anywhere among the others, as those of an update
 
     def __init__(self, node: HyperNode, statistics: SizeStatistics | None = None) -> None:
         self.node = node
@@ -79,7 +79,7 @@ class Planner:
 
     @cached_property
     def for_scattered(self) -> Planner:
-        """Plans the same rules for facts that were there before."""
+        """Plans the same rules for deltas that are scattered: of facts that go, or that were there before."""
         planner = Planner(self.node, self.statistics)
         planner.scattered = True
         return planner
