@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from random import Random
 
+import numpy as np
 import pytest
 
 import holdfast
 from holdfast import Limits, Update
-from holdfast.backends.memory import scratch
+from holdfast.backends.memory import scratch, table
 from holdfast.backends.memory.arrays import Ids
 from holdfast.backends.memory.ranks import MemoryRanking, _Ranks
 from holdfast.backends.memory.scratch import MemoryScratch
 from holdfast.backends.memory.store import MemoryBackend
+from holdfast.backends.memory.table import Table
 from holdfast.errors import HoldfastError
 from holdfast.maintenance import budget, recompute
 from holdfast.maintenance.budget import AbandonedError, Budget, FullCost, FullCosts
@@ -83,7 +85,7 @@ def asked(seed: int) -> None:
 
 
 QUADRATIC = "path(x, y) :- edge(x, y).  path(x, z) :- path(x, y), path(y, z)."
-LONELY = [(100 + 2 * i, 101 + 2 * i) for i in range(200)]
+LONELY = [(100 + 2 * i, 101 + 2 * i) for i in range(400)]
 
 
 def packed(seed: int) -> None:
@@ -169,6 +171,31 @@ def learning(seed: int) -> None:
     assert rates.expected(1_000) < 0.01
     rates.took(1_000, 3.0)
     assert rates.expected(1_000) == pytest.approx(3.0)
+    assert 2.0 < rates.error < 4.0, "it was expected to take much less"
+    assert rates.patience(1_000) is None
+    rates.abandoned(900, 4.0, 0.5)
+    assert rates.patience(1_000) == pytest.approx(4.5)  # one of 3 seconds came to an end
+    assert rates.patience(100) is None, "a smaller one may take less"
+    assert rates.expected(1_000) > 3.0
+    rates.abandoned(20_000, 4.0, 0.5)
+    assert rates.patience(20_000) == 0.5
+    rates.abandoned(20_000, 0.5, 0.5)
+    assert rates.patience(20_000) == pytest.approx(0.55)
+    assert rates.expected(20_000) > 5.0, "that it was cut short says nothing new"
+    rates.took(20_000, 1.0)
+    assert rates.patience(20_000) == pytest.approx(1.5)
+
+
+def in_order(seed: int) -> None:
+    """Facts that come nearly in the order of rows are found where they are, by one look or by many."""
+    random, one, other = Random(seed), Table("t", 2), Table("t", 2)
+    for _ in range(4):
+        facts = [(i // 7, i % 7) for i in range(60) if random.random() > 0.1]
+        some = facts[:30] + random.sample(facts[30:], len(facts) - 30) if random.random() < 0.5 else facts
+        rows = np.array(some, np.int64)
+        table._GLANCE = random.choice((1, 4, 100))
+        assert one.intern_in_order(rows).tolist() == other.intern(rows).tolist()
+    assert one.rows[: one.size].tolist() == other.rows[: other.size].tolist()
 
 
 PROPERTIES: dict[str, Callable[[int], None]] = {
@@ -177,6 +204,7 @@ PROPERTIES: dict[str, Callable[[int], None]] = {
     "within limits": within_limits,
     "asked": asked,
     "packed": packed,
+    "in order": in_order,
     "abandoned": abandoned,
     "costs": costs,
     "bounds": bounds,
@@ -184,7 +212,14 @@ PROPERTIES: dict[str, Callable[[int], None]] = {
 }
 MUTANTS = [
     # backends/memory/scratch.py, and what is brought over
-    Mutant("counters stay behind", MemoryScratch.bring_over, "in self._counters():", "in ():", "scripts"),
+    Mutant(
+        "counters stay behind",
+        MemoryScratch.bring_over,
+        "counters.of(name)[where[name]] = new.of(name)[places[name]]",
+        "pass",
+        "scripts",
+    ),
+    Mutant("counters are as before", MemoryScratch.bring_over, "counters.forget(names)", "pass", "asked"),
     Mutant(
         "Cr stays behind",
         MemoryScratch._counters,
@@ -195,11 +230,26 @@ MUTANTS = [
     Mutant(
         "ranks stay behind",
         MemoryScratch.bring_over,
-        "self._real.ranking.take_over(self.backend.ranking, places, ids)",
+        "self._real.ranking.take_over(self.backend.ranking, places, where)",
         "pass",
         "scripts",
     ),
-    Mutant("counters are not taken back", scratch._put, "if counters.remembers:", "if False:", "asked"),
+    Mutant(
+        "counters are not taken back",
+        MemoryScratch.bring_over,
+        "counters.remember(partial(_clear, counters, before))",
+        "pass",
+        "asked",
+    ),
+    Mutant("rows with gaps are a run", scratch._where, "if is_run", "if True", "scripts"),
+    Mutant(
+        "rows are where facts are",
+        Table.intern_in_order,
+        "np.arange(row, row + same",
+        "np.arange(begin, begin + same",
+        "in order",
+    ),
+    Mutant("rows that are alike are the same", table._same, "int(is_same.argmin())", "length", "in order"),
     Mutant("explicit facts stay behind", MemoryScratch.facts, "in self._names}", "in ()}", "scripts"),
     Mutant(
         "rules read what was there before the update",
@@ -258,13 +308,25 @@ MUTANTS = [
     Mutant(
         "only what is known beforehand counts", Budget.check, "self._full.after(self._figures)", "self._full", "bounds"
     ),
-    Mutant("nothing is abandoned", Budget.check, "_SLACK + _SHARE", "9 + _SHARE", "bounds"),
-    Mutant("everything is abandoned", Budget.check, "_SLACK + _SHARE * full.seconds", "_SLACK", "bounds"),
+    Mutant("nothing is abandoned", Budget.check, "_SLACK + most", "9 + most", "bounds"),
+    Mutant("everything is abandoned", Budget.check, "_SLACK + most", "_SLACK", "bounds"),
     Mutant("deletions are not taken back", Walk._take_back, "D -= D.of(plan.predicates)", "pass", "abandoned"),
     Mutant("additions are not taken back", Walk._take_back, "A -= A.of(plan.predicates)", "pass", "abandoned"),
-    Mutant("what was doubted once is doubted for ever", Rates.took, "self._doubts.pop(size, None)", "pass", "learning"),
+    Mutant(
+        "what was doubted once is doubted for ever", Rates._learn, "self._doubts.pop(size, None)", "pass", "learning"
+    ),
+    Mutant("what ended does not count", Rates.abandoned, "max(least, ended, ", "max(least, ", "learning"),
+    Mutant("it is cut short for ever", Rates.abandoned, ", _CREEPS * before)", ")", "learning"),
+    Mutant(
+        "cut short it seems quick",
+        Rates.abandoned,
+        "max(_WORSE * seconds, self.expected(facts))",
+        "seconds",
+        "learning",
+    ),
+    Mutant("estimates are always right", Rates._learn, "self._error = mixed(", "(", "learning"),
     Mutant("nothing is doubted", Rates.doubt, ", 0) + 1", ", 0)", "learning"),
-    Mutant("seconds may grow faster than facts", Rates.expected, "min(1.0, max(0.5,", "max(2.0, max(0.5,", "learning"),
+    Mutant("seconds may grow faster than facts", Rates._estimate, "min(1.0, max(0.5,", "max(2.0, max(0.5,", "learning"),
 ]
 
 
@@ -278,6 +340,7 @@ def everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
             raise AbandonedError(self._figures, 0.0, self._full)
 
     monkeypatch.setattr(scratch, "ENOUGH", 0)
+    monkeypatch.setattr(table, "_GLANCE", 3)
     monkeypatch.setattr("holdfast.backends.memory.store._FEW", 0)
     monkeypatch.setattr("holdfast.backends.memory.statistics.TableStatistics.many", 5.0)
     monkeypatch.setattr("holdfast.maintenance.walk.Budget", type("Chance", (Budget,), {"check": check}))

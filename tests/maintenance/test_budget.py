@@ -48,18 +48,27 @@ def is_spent_after(full: FullCost, figures: Figures, seconds: float) -> bool:
 
 BOUND = [  # of 100,000 instances and one second: what was visited, the seconds that took, and whether that is too much
     (Figures(), 1.0, True),  # a large join, which counts at its end
-    (Figures(), 0.9, False),
+    (Figures(), 0.8, False),
     (Figures(deletion=60_000), 0.45, True),  # 40,000 are left
     (Figures(deletion=60_000), 0.3, False),
-    (Figures(backward=900_000), 0.9, False),  # many instances in little time
-    (Figures(insertion=300_000), 3.5, False),  # starting over would visit them too
-    (Figures(insertion=300_000), 3.7, True),
+    (Figures(backward=900_000), 0.8, False),  # many instances in little time
+    (Figures(insertion=300_000), 3.2, False),  # starting over would visit them too
+    (Figures(insertion=300_000), 3.3, True),
 ]
 
 
 @pytest.mark.parametrize(("figures", "seconds", "expected"), BOUND)
 def test_seconds_count_as_the_instances_say(figures: Figures, seconds: float, expected: bool) -> None:
     assert is_spent_after(FullCost(100_000, 1.0), figures, seconds) == expected
+
+
+def test_patience_ends_sooner_and_is_named() -> None:
+    made = Budget(FullCost(100_000, 1.0), Figures(), Watch(), patience=0.3)
+    for seconds, spent in ((0.3, False), (0.4, True)):
+        made._stopwatch = SimpleNamespace(work=seconds)  # type: ignore[assignment]
+        assert is_spent(made) == spent
+    with pytest.raises(AbandonedError, match=r"others like it took longer, so it was given 0\.30 s"):
+        made.check()
 
 
 def test_small_hyper_nodes_are_not_worth_a_change_of_mind() -> None:

@@ -8,8 +8,9 @@ import pytest
 
 import holdfast
 from holdfast import Update
+from holdfast.maintenance.algorithms import ALGORITHMS, Choice
 from holdfast.maintenance.budget import FullCost
-from holdfast.maintenance.choose import _Record
+from holdfast.maintenance.choose import Request, _Record
 from holdfast.maintenance.rates import Rates
 from holdfast.maintenance.stratum import Figures
 
@@ -127,6 +128,36 @@ def test_ranks_that_keep_no_fact_are_done_without_until_they_are_missed() -> Non
     assert used(kb, Update(delete={"edge": [chain[30]]})) == ["dred-counting"]  # and most of it comes back
     assert used(kb, Update(delete={"edge": [chain[20]]})) == ["dred-ranked"]
     assert len(kb["path"]) == len(holdfast.from_text(CLOSURE, facts={"edge": kb.explicit("edge")}, modules=())["path"])
+
+
+@pytest.mark.only_in_memory("other engines keep no ranks")
+@pytest.mark.parametrize(
+    ("length", "shortcuts", "expected"), [(60, 0, "counting"), (60, 30, "ranked"), (10, 0, "ranked")]
+)
+def test_ranks_are_done_without_where_each_fact_has_one_derivation(length: int, shortcuts: int, expected: str) -> None:
+    chain = [(i, i + 1) for i in range(length)]
+    kb = holdfast.from_text(CLOSURE, facts={"edge": chain + [(i, i + 2) for i in range(shortcuts)]}, modules=())
+    costs, node = kb._maintainer.chooser.costs, ("path",)
+    known = costs.of(node)
+    assert known is not None
+    costs.restore({node: FullCost(known.instances, 100.0)})  # or time decides
+    assert used(kb, Update(delete={"edge": [chain[length // 2]]})) == [f"dred-{expected}"]
+
+
+@pytest.mark.only_in_memory("other engines keep no ranks")
+def test_an_update_is_tried_though_one_of_its_size_was_abandoned() -> None:
+    ring = [(i, (i + step) % 30) for i in range(30) for step in (1, 7)]
+    kb = holdfast.from_text(CLOSURE, facts={"edge": ring}, modules=())
+    chooser, plan = kb._maintainer.chooser, kb._maintainer.nodes[-1]
+    chooser.costs.restore({plan.node.predicates: FullCost(1_000, 1.0)})
+    request = Request(Choice(), deleted=1)
+    assert chooser.chosen(plan, request, kb._backend)[0].name == "dred-ranked"
+    assert chooser.patience(plan, request, ALGORITHMS["dred-ranked"]) == math.inf
+    chooser.gave_up(plan, ALGORITHMS["dred-ranked"], Figures(given=1, deletes=True, work=0.8))
+    assert chooser.chosen(plan, request, kb._backend)[0].name == "dred-ranked"
+    assert chooser.patience(plan, request, ALGORITHMS["dred-ranked"]) == pytest.approx(0.15)
+    many = Request(Choice(), deleted=1_000)
+    assert chooser.chosen(plan, many, kb._backend)[0].name == "recompute"
 
 
 @pytest.mark.only_in_memory("other engines keep no ranks")

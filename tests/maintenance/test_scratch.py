@@ -8,7 +8,7 @@ import pytest
 
 import holdfast
 from holdfast import Update
-from holdfast.backends.memory import scratch
+from holdfast.backends.memory import scratch, table
 from holdfast.errors import HoldfastError
 
 from ..equivalence.checking import run
@@ -28,6 +28,7 @@ RING = [(i, (i + step) % 12) for i in range(12) for step in (1, 5)]
 @pytest.fixture(autouse=True)
 def always(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scratch, "ENOUGH", 0)
+    monkeypatch.setattr(table, "_GLANCE", 3)
 
 
 @pytest.mark.parametrize("part", range(4))

@@ -288,3 +288,19 @@ def test_many_new_facts_are_read_later_only_where_an_index_is_there() -> None:
     assert atom_order(rule, 1, 1e5, sizes) == (0, 1, 2, 3)
     sizes.without_index.add(("new", (1,)))
     assert atom_order(rule, 1, 1e5, sizes)[0] == 1
+
+
+class Skewed(Sizes):
+    """Few values in the columns of a small relation."""
+
+    def fanout(self, predicate: str, columns: tuple[int, ...], arity: int) -> float:
+        return 50.0 if predicate == "few" and len(columns) < arity else super().fanout(predicate, columns, arity)
+
+
+def test_deleted_facts_are_read_first_unless_they_are_many() -> None:
+    """They are anywhere among the others: a join with them walks over all."""
+    rule = rule_of("h(v, p) :- few(v, f), new(f, p). few(1, 2). new(1, 2).")
+    sizes = Skewed(few=300, new=1e7)
+    assert atom_order(rule, 1, 1e3, sizes) == (0, 1)
+    assert atom_order(rule, 1, 1e3, sizes, scattered=True) == (1, 0)
+    assert atom_order(rule, 1, 1e5, sizes, scattered=True) == (0, 1)

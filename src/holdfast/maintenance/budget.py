@@ -8,24 +8,26 @@ more is abandoned, and the hyper-node is recomputed.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from math import inf
 
 from holdfast.maintenance.seminaive import NodeFigures
 from holdfast.maintenance.stratum import Figures
 from holdfast.maintenance.watch import Stopwatch, Watch
 from holdfast.quick_dataclass import dataclass
 
-_SLACK = 0.05  # seconds; less is not worth abandoning an update
-_SHARE = 0.9  # of the seconds of an evaluation: an abandoned update then takes less than twice as long as that
-_COMPARING = 1.2  # times an evaluation: recomputing also compares the new facts with the old ones
+_SLACK = 0.02  # seconds; less is not worth abandoning an update
+_SHARE = 0.8  # of the seconds of an evaluation: an abandoned update then takes less than twice as long as that
+_COMPARING = 1.1  # times an evaluation: recomputing also compares the new facts with the old ones
 _FEW, _SECONDS = 10_000, 2e-7  # fewer instances do not show the cost of one; then assume this
 
 
 class AbandonedError(Exception):
     """An update of a hyper-node has become more expensive than evaluating it from scratch."""
 
-    def __init__(self, figures: Figures, seconds: float, full: FullCost) -> None:
+    def __init__(self, figures: Figures, seconds: float, full: FullCost, patience: float = inf) -> None:
         looked = f"{figures.instances:,} instances and {seconds:.2f} s"
-        super().__init__(f"{looked}; starting over takes {full.instances:,.0f} and {full.seconds:.2f} s")
+        doubt = f"; others like it took longer, so it was given {patience:.2f} s" if patience < full.seconds else ""
+        super().__init__(f"{looked}; starting over takes {full.instances:,.0f} and {full.seconds:.2f} s{doubt}")
         self.figures = figures
 
 
@@ -104,12 +106,16 @@ class FullCosts:
 class Budget:
     """A context that limits the cost of one hyper-node during one update; inside it, `watch` calls `check` often."""
 
-    def __init__(self, full: FullCost, figures: Figures, watch: Watch, *, is_elsewhere: bool = False) -> None:
+    def __init__(
+        self, full: FullCost, figures: Figures, watch: Watch, *, patience: float = inf, is_elsewhere: bool = False
+    ) -> None:
         """If the work `is_elsewhere`, processor time of this process says little about it, and only instances count.
 
-        A cost that is proportional to facts is that of the facts after the update.
+        A cost that is proportional to facts is that of the facts after the update.  `patience` are the seconds after
+        which an update will probably not end in time.
         """
         self._full, self._figures, self._watch, self._is_elsewhere = full, figures, watch, is_elsewhere
+        self._patience = patience
 
     def __enter__(self) -> None:
         self._stopwatch = Stopwatch()
@@ -125,5 +131,6 @@ class Budget:
             return
         full = self._full if self._full.facts else self._full.after(self._figures)
         looked = self._figures.instances
-        if looked > max(_FEW, full.instances) if self._is_elsewhere else seconds > _SLACK + _SHARE * full.seconds:
-            raise AbandonedError(self._figures, seconds, full)
+        most = min(self._patience, _SHARE * full.seconds)
+        if looked > max(_FEW, full.instances) if self._is_elsewhere else seconds > _SLACK + most:
+            raise AbandonedError(self._figures, seconds, full, inf if self._is_elsewhere else self._patience)

@@ -51,7 +51,10 @@ _CLEARLY = 0.8  # of the time: a difference worth a change of mind
 _RECOUNT = 1e-6  # seconds a fact: B/F^c does not keep Cr, so going back to DRed^c counts all derivations anew
 _DEARER = 1.5  # times as long for an instance as an evaluation: only then may inserting be worse than starting over
 _WORSE = 1.5  # times as long as it took until it was abandoned
-_PLENTY = 1_000  # facts overdeleted, of which ranks would have kept one if there were such
+_TRY = 0.15  # of starting over: how long an update may take at least that is expected to take longer
+_AT_LEAST = 0.03  # seconds of such a try
+_SINGLE = 1.1  # derivations of a fact: where facts have no more, ranks keep none
+_PLENTY = 1_000  # facts, overdeleted or in all, of which ranks would keep one if they kept any
 _OFTEN = 2  # deletions that ranks were useless in, until they are done without
 _HORIZON = 50  # updates over which that must pay
 
@@ -200,22 +203,38 @@ class Chooser:
         """Without modules, on a backend with ranks: DRed^w, unless it is expected to take longer than starting over."""
         if plan.planner.cannot_circle(plan.kept.recursive):
             return DRED, "no fact of its recursion can support itself: counting derivations is exact"
-        record = self._records.setdefault(plan.node.predicates, _Record())
+        full = self.costs.of(plan.node.predicates)
+        record = self._records.setdefault(plan.node.predicates, _Record(needs_ranks=not _is_single(plan, full)))
         if record.needs_ranks and not request.is_ranked and not request.deleted and not plan.edited:
             return PROOF, "insertions only, and its ranks are not known"
         kind, given = _kind(request.deleted > 0, request.inserted > 0), request.deleted + request.inserted
         name = RANKED if record.needs_ranks else DRED
-        rates, full = record.rates(name, kind), self.costs.of(plan.node.predicates)
+        rates = record.rates(name, kind)
         expected = rates.expected(given)
         anew = inf if full is None else record.starting_over(kind, given, full.seconds)
         may_win = full is not None and not (kind == INSERTIONS and record.visits_less(name, full))
-        if may_win and expected > _HARDLY + _CERTAIN * anew:
+        most = _CERTAIN if kind == INSERTIONS else max(1.0, rates.error)  # the others can be tried, and abandoned
+        if may_win and expected > _HARDLY + most * anew:
             rates.doubt(given)
             why = f"{given:,} changed facts should take {expected:.2f} s, starting over {anew:.2f} s"
             return RECOMPUTE, why
         if name == DRED:
-            return DRED, "recursive, and no fact was kept by its rank so far"
+            seen = "no fact was kept by its rank so far" if record.useless else "its facts have one derivation each"
+            return DRED, f"recursive, and {seen}"
         return RANKED, "recursive: only facts without a founded derivation are deleted"
+
+    def patience(self, plan: NodePlan, request: Request, algorithm: Algorithm) -> float:
+        """The seconds for which an algorithm is tried before a hyper-node is recomputed, if there is reason to doubt
+        that it is worth more."""
+        record, full = self._records.get(plan.node.predicates), self.costs.of(plan.node.predicates)
+        if record is None or full is None or plan.node.limits:
+            return inf
+        kind, given = _kind(request.deleted > 0, request.inserted > 0), request.deleted + request.inserted
+        rates, anew = record.rates(algorithm.name, kind), record.starting_over(kind, given, full.seconds)
+        known = rates.patience(given)
+        if known is None and rates.expected(given) <= _HARDLY + _CERTAIN * anew:
+            return inf
+        return max(known or 0.0, _TRY * anew, _AT_LEAST)
 
     def _limited(self, plan: NodePlan, request: Request) -> tuple[Algorithm, str]:
         """DRed^v, unless `auto` expects it to take longer than starting over."""
@@ -270,14 +289,18 @@ class Chooser:
         if rivals.by_rules and not was_by_rules:
             rivals.evaluation = rivals.evaluation or self.costs.taken(O)
 
-    def gave_up(self, node: HyperNode, algorithm: Algorithm, figures: Figures) -> None:
+    def gave_up(self, plan: NodePlan, algorithm: Algorithm, figures: Figures) -> None:
         """An algorithm was abandoned: it takes longer than that."""
+        node = plan.node
         record = self._records.setdefault(node.predicates, _Record())
-        record.took(figures, algorithm.name, _WORSE * figures.work)
+        full, kind = self.costs.of(node.predicates), _kind(figures.deletes, figures.inserts)
+        least = 0.0 if full is None else _TRY * full.seconds
+        record.rates(algorithm.name, kind).abandoned(figures.given, figures.work, least)
         figures.algorithm = algorithm.name
         record.judge_ranks(figures)
         if algorithm.name == DRED and not record.needs_ranks:
-            record.miss_ranks()
+            if not _is_single(plan, full):
+                record.miss_ranks()
         elif record.present == algorithm.name:
             record.seconds[record.present] = _WORSE * figures.work / max(1, figures.given)
             record.present = PROOF if record.present == DRED else DRED
@@ -301,6 +324,12 @@ class Chooser:
         if before < _CLEARLY * now and gain > facts * _RECOUNT:
             record.present = DRED
             record.why = f"{_micro(before)} a changed fact, B/F^c took {_micro(now)}"
+
+
+def _is_single(plan: NodePlan, full: FullCost | None) -> bool:
+    """Whether nearly all facts have one derivation, as those of a chain or a tree: then none can be kept by another."""
+    facts = sum(map(plan.planner.statistics.size, plan.node.predicates))
+    return full is not None and facts >= _PLENTY and full.instances <= _SINGLE * facts
 
 
 def _mostly_gone(plan: NodePlan, backend: Backend) -> bool:

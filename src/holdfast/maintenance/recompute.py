@@ -14,19 +14,11 @@ from holdfast.plans import AggregatePlan, Planner, Read
 def maintain(s: Stratum) -> None:
     """The hyper-node's new facts by semi-naive evaluation, then the difference to the old; counters included."""
     I, D, A = s.I, s.D, s.A
-    s.Cn.forget(s.O)
-    s.Cr.forget(s.O)
-    new, explicit = s.backend.proved, (s.of_node(s.E) - s.E_minus) | s.E_plus
-    scratch = scratch_for(s)
-    if scratch is None:
-        J = s.backend.elsewhere(s.O, new, (I - D) | A)
-        s.count(evaluate(s.planner, s.backend, new, J, explicit, _taking(s, new)), "insertion")
-    else:
-        _evaluate_beside(s, scratch, explicit)
-    old = s.of_node(I)
-    D |= old - new
-    A |= s.of_node(new) - I
-    new.clear()
+    explicit, scratch = (s.of_node(s.E) - s.E_minus) | s.E_plus, scratch_for(s)
+    new = _evaluate_here(s, explicit) if scratch is None else _evaluate_beside(s, scratch, explicit)
+    D |= s.of_node(I) - new
+    A |= new - I
+    s.backend.proved.clear()
 
 
 def scratch_for(s: Stratum) -> Scratch | None:
@@ -37,15 +29,24 @@ def scratch_for(s: Stratum) -> Scratch | None:
     return scratching.scratch(s.O, s.inputs)
 
 
-def _evaluate_beside(s: Stratum, scratch: Scratch, explicit: Facts) -> None:
+def _evaluate_here(s: Stratum, explicit: Facts) -> Facts:
+    """In the tables that are there."""
+    new = s.backend.proved
+    s.Cn.forget(s.O)
+    s.Cr.forget(s.O)
+    J = s.backend.elsewhere(s.O, new, (s.I - s.D) | s.A)
+    s.count(evaluate(s.planner, s.backend, new, J, explicit, _taking(s, new)), "insertion")
+    return s.of_node(new)
+
+
+def _evaluate_beside(s: Stratum, scratch: Scratch, explicit: Facts) -> Facts:
     """As a first evaluation; then the facts are looked up among those that were there."""
-    new, K = s.backend.proved, scratch.backend.materialisation
-    ranks = s.backend.ability(Ranking)
+    K, ranks = scratch.backend.materialisation, s.backend.ability(Ranking)
     if ranks is not None:
         ranks.rank_anew(s.O)
     J, planner = scratch.reads((s.I - s.D) | s.A), Planner(s.node, scratch.backend.statistics)
     s.count(evaluate(planner, scratch.backend, K, J, scratch.facts(explicit), _taking(s, K)), "insertion")
-    new |= scratch.bring_over()
+    return scratch.bring_over()
 
 
 def _taking(s: Stratum, K: KeptFacts) -> Callable[[Facts], bool]:

@@ -217,7 +217,7 @@ class Stratum:
 
     def recursive_heads(self, rules: Iterable[Rule], Ip: Facts, In: Facts, Δ: Facts, phase: Phase | None = None) -> Bag:
         """Π_r⟦Ip, In : Δ⟧ for new or deleted facts of this hyper-node."""
-        plans = self.planner.recursive(Δ.sizes(), rules) if rules else ()
+        plans = self.planner.for_scattered.recursive(Δ.sizes(), rules) if rules else ()
         if not plans:
             return self.backend.apply((), {})
         return self.apply(plans, {Read.ALL: Ip, Read.OLD: Ip - Δ, Read.DELTA: Δ, Read.ABSENT: In}, phase)

@@ -33,6 +33,8 @@ class InstancePlanner(Planner):
 class BodyPlanner(Planner):
     """Plans the rules of one hyper-node; every plan emits the head and then the body's facts of the hyper-node."""
 
+    scattered = True
+
     def __init__(self, node: HyperNode, statistics: SizeStatistics) -> None:
         super().__init__(node, statistics)
         self._named: dict[int, tuple[Rule, Rule]] = {}  # by the id of the rule; holding the rule keeps the id unique

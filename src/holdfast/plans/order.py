@@ -13,15 +13,21 @@ from holdfast.program.model import Atom, Const, Rule, Var
 
 _EXHAUSTIVE = 4  # try all orders up to this number of atoms
 _PROBE = 3.0  # cost of looking up a key, where walking on to one more fact costs 1
+_PASS = 0.25  # cost of walking over a fact that is not in the delta
 _COVER = 20.0  # cost of entering one new fact into an index
 
 
-def atom_order(rule: Rule, pivot: int | None, delta: float, statistics: SizeStatistics) -> tuple[int, ...]:
-    """Positions in the body of the positive atoms (and of a negated pivot, which is read first), in join order."""
+def atom_order(
+    rule: Rule, pivot: int | None, delta: float, statistics: SizeStatistics, *, scattered: bool = False
+) -> tuple[int, ...]:
+    """Positions in the body of the positive atoms (and of a negated pivot, which is read first), in join order.
+
+    If the facts of the delta are `scattered` among the others, a join with them walks over all.
+    """
     atoms = [i for i, literal in enumerate(rule.body) if isinstance(literal, Atom)]
     if len(atoms) < 2 and pivot in (None, *atoms):
         return tuple(atoms)
-    costs = _Costs(rule, pivot, delta, statistics)
+    costs = _Costs(rule, pivot, delta, statistics, scattered=scattered)
     if pivot is not None and pivot not in atoms:
         return (pivot, *_greedy(atoms, costs, literal_variables(rule.body[pivot])))
     if len(atoms) <= _EXHAUSTIVE:
@@ -70,10 +76,13 @@ def _greedy(atoms: Sequence[int], costs: _Costs, bound: set[Var]) -> list[int]:
 class _Costs:
     """Estimates for one rule."""
 
-    def __init__(self, rule: Rule, pivot: int | None, delta: float, statistics: SizeStatistics) -> None:
+    def __init__(
+        self, rule: Rule, pivot: int | None, delta: float, statistics: SizeStatistics, *, scattered: bool = False
+    ) -> None:
         self.rule = rule
         self.pivot = pivot
         self.delta = delta
+        self.scattered = scattered
         self.statistics = statistics
         self.variables = {i: literal_variables(literal) for i, literal in enumerate(rule.body)}
         self.computed = {i: literal for i, literal in enumerate(rule.body) if not isinstance(literal, Atom)}
@@ -86,15 +95,24 @@ class _Costs:
             if place == 0:
                 cost += self._size(position)
             else:
-                cost += bindings * _PROBE + met
+                cost += bindings * _PROBE + met * (1.0 + self._passed_by(position))
                 cost += _COVER * self._to_index(position, closure.bound) if position == self.pivot else 0.0
             bindings = met
             closure.add(self.variables[position])
         return cost
 
+    def _passed_by(self, position: int) -> float:
+        """The cost of the facts that a join with a scattered delta passes by, for each fact of it that it meets."""
+        atom = self.rule.body[position]
+        if position != self.pivot or not self.scattered:
+            return 0.0
+        assert isinstance(atom, Atom)
+        return _PASS * max(0.0, self.statistics.size(atom.predicate) / max(1.0, self.delta) - 1.0)
+
     def _to_index(self, position: int, bound: set[Var]) -> float:
         """The number of facts to enter into the index of a later pivot: the new ones, or all if it does not exist."""
-        return max(self.delta, self.statistics.unindexed(*self._known(position, bound)))
+        new = 0.0 if self.scattered else self.delta
+        return max(new, self.statistics.unindexed(*self._known(position, bound)))
 
     def _known(self, position: int, bound: set[Var]) -> tuple[str, tuple[int, ...]]:
         """The predicate of an atom, and the columns whose values are known."""

@@ -59,6 +59,8 @@ _TUPLES = 64  # tuples of rules whose reads are remembered
 class Planner:
     """Plans the rules of one hyper-node from statistics, and again when these have changed much."""
 
+    scattered = False  # whether the facts of a delta may be anywhere among the others, as those of an update
+
     def __init__(self, node: HyperNode, statistics: SizeStatistics | None = None) -> None:
         self.node = node
         self._own = frozenset(node.predicates)
@@ -74,6 +76,13 @@ class Planner:
         from holdfast.plans.instances import BodyPlanner
 
         return BodyPlanner(self.node, self.statistics)
+
+    @cached_property
+    def for_scattered(self) -> Planner:
+        """Plans the same rules for deltas that are scattered: of facts that go, or that were there before."""
+        planner = Planner(self.node, self.statistics)
+        planner.scattered = True
+        return planner
 
     def nonrecursive(self) -> tuple[AnyPlan, ...]:
         """Π_n, and the aggregates."""
@@ -212,7 +221,7 @@ class Planner:
         known = self._plans.get(place)
         if known is not None and known[1].are_near(delta, self.statistics):
             return known[0]
-        order = atom_order(rule, pivot, float(delta), self.statistics)
+        order = atom_order(rule, pivot, float(delta), self.statistics, scattered=self.scattered)
         if known is None or known[0].order != order:
             plan = self.make(rule, pivot, order, self._own if within else None)
         else:

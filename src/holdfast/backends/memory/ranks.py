@@ -128,20 +128,24 @@ class MemoryRanking:
     def _tell(self, predicate: str) -> None:
         self._backend.watch.grown(f"ranks of {predicate}", 8 * self._backend.tables[predicate].size)
 
-    def _put(self, predicate: str, where: Ids | slice, rank: RowNumbers | int, Cw: RowNumbers) -> None:
+    def _put(self, predicate: str, where: NDArray[np.integer] | slice, rank: RowNumbers | int, Cw: RowNumbers) -> None:
         self._rank.of(predicate)[where] = rank
         self.founded.of(predicate)[where] = Cw
 
-    def take_over(self, other: MemoryRanking, places: Mapping[str, Ids | slice], ids: Mapping[str, Ids]) -> None:
+    def take_over(
+        self, other: MemoryRanking, places: Mapping[str, Ids | slice], where: Mapping[str, NDArray[np.intp] | slice]
+    ) -> None:
         """Facts were ranked at some places of other tables, by rounds of their own; these are the next ones here."""
         base = self.rounds
         self.rounds += other.rounds
-        for predicate, some in ids.items():
+        for predicate, rows in where.items():
             rank, Cw = (beside.of(predicate)[places[predicate]] for beside in (other._rank, other.founded))
             if self.founded.remembers:
-                old = self._rank.of(predicate)[some], self.founded.of(predicate)[some]
-                self.founded.remember(partial(self._put, predicate, some, *old))
-            self._put(predicate, some, rank + np.int32(base), Cw)
+                every = slice(0, self._backend.tables[predicate].size)
+                old = self._rank.of(predicate)[every].copy(), self.founded.of(predicate)[every].copy()
+                self.founded.remember(partial(self._put, predicate, every, *old))
+            rank += np.int32(base)  # the other tables are not used again
+            self._put(predicate, rows, rank, Cw)
             self._tell(predicate)
         moved = {key: _shifted(spans, base) for key, spans in other.deferred.items()}
         self._defer({**self.deferred, **moved})

@@ -1,5 +1,5 @@
-"""A hyper-node evaluated into tables of its own, and then brought over: what a first evaluation takes, and one lookup a
-fact.
+"""A hyper-node evaluated into tables of its own, and then brought over: what a first evaluation takes, and a lookup of
+the facts, most of which come in the order in which they are there.
 
 In the tables that are there, the facts of an evaluation from scratch are scattered among those of before: each join has
 to look at the status of every row that it meets.  In new tables they are runs of rows, as in a first evaluation.
@@ -7,10 +7,13 @@ to look at the status of every row that it meets.  In new tables they are runs o
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import partial
 
-from holdfast.backends.memory.arrays import Ids, RowNumbers
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast.backends.memory.arrays import Ids
 from holdfast.backends.memory.counters import MemoryCounters
 from holdfast.backends.memory.facts import Momentary
 from holdfast.backends.memory.store import MemoryBackend
@@ -55,14 +58,18 @@ class MemoryScratch:
 
     def bring_over(self) -> Facts:
         """The facts that have come, in the backend's own tables; with their counters, and their ranks if they have."""
-        places = {name: self._places(name) for name in self._names}
-        ids = {name: self._real.tables[name].intern(self.backend.tables[name].rows[p]) for name, p in places.items()}
-        for name in self._names:
-            for real, new in self._counters():
-                _put(real, name, ids[name], new.of(name)[places[name]])
-        self._real.ranking.take_over(self.backend.ranking, places, ids)
-        found = {name: some for name, some in ids.items() if len(some)}
-        return Momentary(self._real.tables, found)
+        names, real = self._names, self._real.tables
+        before, places = {name: real[name].size for name in names}, {name: self._places(name) for name in names}
+        for counters, _ in self._counters():
+            counters.forget(names)
+        ids = {name: real[name].intern_in_order(self.backend.tables[name].rows[places[name]]) for name in names}
+        where = {name: _where(some) for name, some in ids.items()}
+        for counters, new in self._counters():
+            counters.remember(partial(_clear, counters, before))
+            for name in names:
+                counters.of(name)[where[name]] = new.of(name)[places[name]]
+        self._real.ranking.take_over(self.backend.ranking, places, where)
+        return Momentary(real, {name: some for name, some in ids.items() if len(some)})
 
     def _places(self, name: str) -> Ids | slice:
         """The rows that are facts: all of them, but for offers of limit relations that were beaten later."""
@@ -74,15 +81,17 @@ class MemoryScratch:
         yield self._real.recursive, self.backend.recursive
 
 
-def _put(counters: MemoryCounters, name: str, ids: Ids, numbers: RowNumbers) -> None:
-    """Set numbers that are 0."""
-    if counters.remembers:
-        counters.remember(partial(_set, counters, name, ids, 0))
-    _set(counters, name, ids, numbers)
+def _where(ids: Ids) -> NDArray[np.intp] | slice:
+    """Some rows, in the form that NumPy is quickest with."""
+    first = int(ids[0]) if len(ids) else 0
+    is_run = np.array_equal(ids, np.arange(first, first + len(ids), dtype=np.int32))
+    return slice(first, first + len(ids)) if is_run else ids.astype(np.intp)
 
 
-def _set(counters: MemoryCounters, name: str, ids: Ids, numbers: RowNumbers | int) -> None:
-    counters.of(name)[ids] = numbers
+def _clear(counters: MemoryCounters, before: Mapping[str, int]) -> None:
+    """The numbers of rows that have come since are 0, as those of all rows that are merely known."""
+    for name, size in before.items():
+        counters.of(name)[size : counters.tables[name].size] = 0
 
 
 def worth_scratch(backend: MemoryBackend, predicates: Iterable[str], reads: Iterable[str]) -> bool:

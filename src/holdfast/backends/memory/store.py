@@ -163,9 +163,15 @@ class MemoryBackend(
                 continue
             self._removed[name] = self._removed.get(name, 0) + count
             table = self.tables[name]
-            if self._removed[name] > max(_FEW, table.size // 2):
+            if not self._is_mostly_removed(name):
+                continue
+            self._removed[name] = table.size - int(np.count_nonzero(table.status[: table.size]))  # some came back
+            if self._is_mostly_removed(name):
                 with self.commit_lock:
                     self._pack(name)
+
+    def _is_mostly_removed(self, name: str) -> bool:
+        return self._removed[name] > max(_FEW, 2 * self.tables[name].size // 3)
 
     def reclaim(self) -> None:
         """Pack each table that takes memory for more than its facts.  Between updates only."""
