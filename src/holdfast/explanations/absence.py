@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-from holdfast.explanations.matching import ANY, Binding, Fact, FactPattern, Matcher, binding_order
+from holdfast.explanations.matching import ANY, Binding, Fact, FactPattern, Matcher, bindings_in_order
 from holdfast.explanations.proof import Complete, ProofStep, complete_json, fact_text, quoted
 from holdfast.explanations.scope import bindable
 from holdfast.explanations.short_names import ShortNames
@@ -224,7 +224,7 @@ def obstacle(source: Matcher, rule: RuleHead, pattern: FactPattern) -> Obstacle 
 
 def _alike(found: list[Binding]) -> list[Binding]:
     """Those that bind the same variables as the first, in an order that does not depend on the engine."""
-    return sorted((b for b in found if b.keys() == found[0].keys()), key=binding_order)
+    return bindings_in_order([b for b in found if b.keys() == found[0].keys()])
 
 
 def _failure(source: Matcher, item: tree.Formula, given: list[Binding]) -> tuple[str, tuple[str, ...], Fact | None]:

@@ -12,7 +12,7 @@ from itertools import combinations, islice, product
 from typing import Any, Protocol, TypeAlias
 
 from holdfast.explanations.absence import known_pattern
-from holdfast.explanations.matching import ANY, Binding, Fact, FactPattern, binding_order, in_order, only
+from holdfast.explanations.matching import ANY, Binding, Fact, FactPattern, bindings_in_order, in_order, only
 from holdfast.explanations.scope import bindable, is_test
 from holdfast.explanations.search import Explainer, FactSource, SearchLimit
 from holdfast.explanations.terms import NoValue, Unknown
@@ -169,7 +169,7 @@ class Candidates:
     ) -> Iterator[Edit | _Step]:
         """What a condition needs, for each way in which those that are left hold."""
         found = self._solved(self._anchored(left, start), start, around)
-        for b in sorted(found, key=binding_order):
+        for b in bindings_in_order(found):
             match item:
                 case tree.Atom():
                     pattern = known_pattern(self._source, item, b)

@@ -542,9 +542,10 @@ def order_of(values: Iterable[Any]) -> list[tuple[int, float, str]]:
     ]
 
 
-def binding_order(b: Binding) -> list[tuple[int, float, str]]:
-    """What bindings of the same variables are sorted by."""
-    return order_of(b[name] for name in sorted(b) if not name.startswith(" "))
+def bindings_in_order(found: list[Binding]) -> list[Binding]:
+    """Bindings by their values."""
+    names = sorted(name for name in found[0] if not name.startswith(" ")) if len(found) > 1 else []
+    return sorted(found, key=lambda b: order_of(b.get(name, ANY) for name in names)) if names else found
 
 
 def only(b: Binding, names: Iterable[str]) -> Binding:
