@@ -11,6 +11,7 @@ believed.  A shard without image is restored from its base, so an image may be m
 
 from __future__ import annotations
 
+import math
 import mmap
 import os
 import pickle
@@ -115,7 +116,7 @@ class _Writer:
         self._file.seek(self._at)
         self._file.write(np.ascontiguousarray(array).data)
         place = _Place(self._at, (max(capacity, len(array)), *array.shape[1:]), array.dtype.str)
-        self._at += place.shape[0] * (array[:1].nbytes or array.itemsize)
+        self._at += math.prod(place.shape) * array.itemsize
         return place
 
     def table(self, table: Table, ranking: MemoryRanking) -> dict[str, Any]:
