@@ -41,7 +41,7 @@ class Identity:
         context.verify_mode = ssl.CERT_REQUIRED
         context.load_verify_locations(cadata=self.certificate)
         if is_host:
-            context.num_tickets = 0  # nobody comes again, and a connection is readable when there is a message
+            context.num_tickets = 0  # they would make a connection readable that has no message
         with tempfile.NamedTemporaryFile("w", encoding="ascii") as file:  # which only we can read
             file.write(self.key + self.certificate)
             file.flush()
