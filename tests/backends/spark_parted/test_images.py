@@ -78,7 +78,7 @@ def test_a_shard_that_passes_over_a_record_is_found_out(direct: Workers, monkeyp
     assert not agree(kb, CUT)
 
 
-def test_the_room_of_a_mapped_table_is_its_own(direct: Workers, read: list[str]) -> None:
+def test_the_capacity_of_a_mapped_table_is_its_own(direct: Workers, read: list[str]) -> None:
     """The arrays of an image lie side by side: what fills the capacity of one must not touch the next."""
     program = ".decl e(x: number, y: number)\n.decl f(x: number, y: number)\nf(y, x) :- e(x, y).\n"
     rows = [(n, n * n) for n in range(3_500)]

@@ -62,7 +62,7 @@ def image_path(folder: str, record: str, shard: int) -> Path | None:
 
 
 def image_folder(settings: TaskSettings) -> str | None:
-    """The folder for images on this machine, which other users cannot read; images of knowledge bases that are closed go."""
+    """The folder for images on this machine, which other users cannot read; those of closed knowledge bases go."""
     if settings.images is None or settings.is_local:
         return settings.images
     parent = Path(settings.images or tempfile.gettempdir()) / f"holdfast-images-{os.getuid()}"
