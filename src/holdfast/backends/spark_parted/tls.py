@@ -13,7 +13,7 @@ import struct
 import tempfile
 from base64 import encodebytes
 from collections.abc import Callable
-from functools import partial
+from functools import lru_cache, partial
 from threading import Lock
 from typing import Any
 
@@ -35,6 +35,10 @@ class Identity:
 
     def wrap(self, opened: socket.socket, *, is_host: bool) -> SecureConnection:
         """The connection over a socket, when both sides have shown that they have the key."""
+        return SecureConnection(opened, self._context(is_host=is_host), is_host=is_host)
+
+    @lru_cache(maxsize=4)  # noqa: B019  they are few, and made for each connection otherwise
+    def _context(self, *, is_host: bool) -> ssl.SSLContext:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER if is_host else ssl.PROTOCOL_TLS_CLIENT)
         context.minimum_version = ssl.TLSVersion.TLSv1_3
         context.check_hostname = False
@@ -46,7 +50,7 @@ class Identity:
             file.write(self.key + self.certificate)
             file.flush()
             context.load_cert_chain(file.name)
-        return SecureConnection(opened, context, is_host=is_host)
+        return context
 
 
 class SecureConnection:
