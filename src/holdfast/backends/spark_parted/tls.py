@@ -137,6 +137,11 @@ def made_identity(java: Any) -> Identity:
     maker = java.java.security.KeyPairGenerator.getInstance("EC")
     maker.initialize(256)
     pair = maker.generateKeyPair()
+    factory, named = java.java.security.KeyFactory.getInstance("EC"), java.java.lang.Class.forName
+
+    def encoded(key: Any, form: str) -> bytes:  # the classes of keys are internal, those of their forms are not
+        return bytes(factory.getKeySpec(key, named(f"java.security.spec.{form}EncodedKeySpec")).getEncoded())
+
     name = _der(_SEQUENCE, _der(_SET, _der(_SEQUENCE, _COMMON_NAME, _der(_TEXT, b"holdfast"))))
     times = _der(_SEQUENCE, _der(_TIME, b"20200101000000Z"), _der(_TIME, b"99991231235959Z"))
     content = _der(
@@ -147,13 +152,13 @@ def made_identity(java: Any) -> Identity:
         name,
         times,
         name,
-        bytes(pair.getPublic().getEncoded()),
+        encoded(pair.getPublic(), "X509"),
     )
     signing = java.java.security.Signature.getInstance("SHA256withECDSA")
     signing.initSign(pair.getPrivate())
     signing.update(content)
     certificate = _der(_SEQUENCE, content, _ECDSA_WITH_SHA256, _der(_BITS, b"\0", bytes(signing.sign())))
-    return Identity(_pem("PRIVATE KEY", bytes(pair.getPrivate().getEncoded())), _pem("CERTIFICATE", certificate))
+    return Identity(_pem("PRIVATE KEY", encoded(pair.getPrivate(), "PKCS8")), _pem("CERTIFICATE", certificate))
 
 
 def _der(tag: int, *parts: bytes) -> bytes:
