@@ -78,6 +78,20 @@ def test_a_shard_that_passes_over_a_record_is_found_out(direct: Workers, monkeyp
     assert not agree(kb, CUT)
 
 
+def test_the_capacity_of_a_mapped_table_is_its_own(direct: Workers, read: list[str]) -> None:
+    """The arrays of an image lie side by side: what fills the capacity of one must not touch the next."""
+    program = ".decl e(x: number, y: number)\n.decl f(x: number, y: number)\nf(y, x) :- e(x, y).\n"
+    rows = [(n, n * n) for n in range(3_500)]
+    kb = holdfast.from_text(program, engine=direct.engine(1))
+    backend_of(kb).crew.save_images()
+    direct.lose_memory()
+    for begin in range(0, len(rows), 700):
+        kb.apply(holdfast.Update(insert={"e": rows[begin : begin + 700]}))
+    assert set(kb["e"]) == set(rows)
+    assert set(kb["f"]) == {(y, x) for x, y in kb["e"]}
+    assert not read
+
+
 def test_a_mapped_image_is_not_changed(direct: Workers) -> None:
     kb = opened(direct)
     crew = backend_of(kb).crew

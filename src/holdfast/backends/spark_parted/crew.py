@@ -308,7 +308,7 @@ class SparkCrew:
                     return
 
     def save_images(self) -> None:
-        """Have the shards write images if no update has begun since the last commit: nobody waits for them now."""
+        """Have the shards write images if no update has begun since the last commit; called when they are idle."""
         with self._lock:
             known = self._committed
             if self._job is None or self._job.repeats or self._settings.images is None:

@@ -61,7 +61,7 @@ def _made(prefix: str, parent: str) -> str:
     folder = tempfile.mkdtemp(prefix=prefix, dir=parent)
     new = Path(folder) / f"{_LOCK}.new"
     lock = os.open(new, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    with suppress(OSError):  # a file system without locks: nobody takes the folder away then
+    with suppress(OSError):  # a file system without locks: the folder is not removed then
         fcntl.flock(lock, fcntl.LOCK_EX)
         new.rename(new.with_name(_LOCK))  # when it is locked: who finds it free may remove the folder
     _locks[folder] = lock
@@ -71,7 +71,7 @@ def _made(prefix: str, parent: str) -> str:
 def _remove_left(parent: Path) -> None:
     for prefix in (_SHARDS, _FRAMES):
         for folder in parent.glob(f"{prefix}*"):
-            with suppress(OSError):  # somebody else's, or in use
+            with suppress(OSError):  # in use, or of another user
                 lock = os.open(folder / _LOCK, os.O_RDWR | os.O_CLOEXEC)
                 try:
                     fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

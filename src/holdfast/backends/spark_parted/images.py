@@ -11,6 +11,7 @@ believed.  A shard without image is restored from its base, so an image may be m
 
 from __future__ import annotations
 
+import math
 import mmap
 import os
 import pickle
@@ -61,7 +62,7 @@ def image_path(folder: str, record: str, shard: int) -> Path | None:
 
 
 def image_folder(settings: TaskSettings) -> str | None:
-    """The folder for images on this machine, and nobody else's; images of knowledge bases that are closed go."""
+    """The folder for images on this machine, which other users cannot read; those of closed knowledge bases go."""
     if settings.images is None or settings.is_local:
         return settings.images
     parent = Path(settings.images or tempfile.gettempdir()) / f"holdfast-images-{os.getuid()}"
@@ -83,7 +84,7 @@ def image_folder(settings: TaskSettings) -> str | None:
 
 
 def write_image(path: Path, tables: dict[str, Table], ranking: MemoryRanking) -> None:
-    """Write an image that has its name when it is whole, or none if there is no room; earlier images of the shard go.
+    """Write an image that has its name when it is whole, or none if the disk is full; earlier images of the shard go.
 
     Between two updates only: all bits but those of E and I are 0.
     """
@@ -110,12 +111,12 @@ class _Writer:
         self._file, self._at = file, 0
 
     def put(self, array: NDArray[Any], capacity: int = 0) -> _Place:
-        """An array with room for so many rows; the room is a hole in the file, of zeros that take no space."""
+        """An array with capacity for so many rows; unused capacity is a hole in the file, zeros that take no space."""
         self._at += -self._at % _PAGE
         self._file.seek(self._at)
         self._file.write(np.ascontiguousarray(array).data)
         place = _Place(self._at, (max(capacity, len(array)), *array.shape[1:]), array.dtype.str)
-        self._at += place.shape[0] * (array[:1].nbytes or array.itemsize)
+        self._at += math.prod(place.shape) * array.itemsize
         return place
 
     def table(self, table: Table, ranking: MemoryRanking) -> dict[str, Any]:

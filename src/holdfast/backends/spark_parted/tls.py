@@ -13,7 +13,7 @@ import struct
 import tempfile
 from base64 import encodebytes
 from collections.abc import Callable
-from functools import partial
+from functools import lru_cache, partial
 from threading import Lock
 from typing import Any
 
@@ -35,18 +35,22 @@ class Identity:
 
     def wrap(self, opened: socket.socket, *, is_host: bool) -> SecureConnection:
         """The connection over a socket, when both sides have shown that they have the key."""
+        return SecureConnection(opened, self._context(is_host=is_host), is_host=is_host)
+
+    @lru_cache(maxsize=4)  # noqa: B019  they are few, and made for each connection otherwise
+    def _context(self, *, is_host: bool) -> ssl.SSLContext:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER if is_host else ssl.PROTOCOL_TLS_CLIENT)
         context.minimum_version = ssl.TLSVersion.TLSv1_3
         context.check_hostname = False
         context.verify_mode = ssl.CERT_REQUIRED
         context.load_verify_locations(cadata=self.certificate)
         if is_host:
-            context.num_tickets = 0  # nobody comes again, and a connection is readable when there is a message
+            context.num_tickets = 0  # they would make a connection readable that has no message
         with tempfile.NamedTemporaryFile("w", encoding="ascii") as file:  # which only we can read
             file.write(self.key + self.certificate)
             file.flush()
             context.load_cert_chain(file.name)
-        return SecureConnection(opened, context, is_host=is_host)
+        return context
 
 
 class SecureConnection:
@@ -133,6 +137,11 @@ def made_identity(java: Any) -> Identity:
     maker = java.java.security.KeyPairGenerator.getInstance("EC")
     maker.initialize(256)
     pair = maker.generateKeyPair()
+    factory, named = java.java.security.KeyFactory.getInstance("EC"), java.java.lang.Class.forName
+
+    def encoded(key: Any, form: str) -> bytes:  # the classes of keys are internal, those of their forms are not
+        return bytes(factory.getKeySpec(key, named(f"java.security.spec.{form}EncodedKeySpec")).getEncoded())
+
     name = _der(_SEQUENCE, _der(_SET, _der(_SEQUENCE, _COMMON_NAME, _der(_TEXT, b"holdfast"))))
     times = _der(_SEQUENCE, _der(_TIME, b"20200101000000Z"), _der(_TIME, b"99991231235959Z"))
     content = _der(
@@ -143,13 +152,13 @@ def made_identity(java: Any) -> Identity:
         name,
         times,
         name,
-        bytes(pair.getPublic().getEncoded()),
+        encoded(pair.getPublic(), "X509"),
     )
     signing = java.java.security.Signature.getInstance("SHA256withECDSA")
     signing.initSign(pair.getPrivate())
     signing.update(content)
     certificate = _der(_SEQUENCE, content, _ECDSA_WITH_SHA256, _der(_BITS, b"\0", bytes(signing.sign())))
-    return Identity(_pem("PRIVATE KEY", bytes(pair.getPrivate().getEncoded())), _pem("CERTIFICATE", certificate))
+    return Identity(_pem("PRIVATE KEY", encoded(pair.getPrivate(), "PKCS8")), _pem("CERTIFICATE", certificate))
 
 
 def _der(tag: int, *parts: bytes) -> bytes:
