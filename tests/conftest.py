@@ -65,7 +65,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
                 item.add_marker(pytest.mark.skip(reason=marker.args[0]))
     for item in items:
         for marker in item.iter_markers("only_in_memory") if engine != "memory" else ():
-            if {"spark": "parted"}.get(engine, engine) not in marker.kwargs.get("also", ()):  # both are shards
+            if engine not in marker.kwargs.get("also", ()):
                 item.add_marker(pytest.mark.skip(reason=marker.args[0]))
         random = getattr(getattr(item, "obj", None), "_hypothesis_internal_use_settings", None)
         if random is not None:
