@@ -292,8 +292,8 @@ MUTANTS = [
         "removed recursive rules stay", RankedStratum._first_deletions, "if s.removed.recursive:", "if False:", RANKED
     ),
     # recompute
-    Mutant("nothing is taken away", recompute.maintain, "D |= old - new", "pass", "recompute"),
-    Mutant("nothing is added", recompute.maintain, "A |= s.of_node(new) - I", "pass", "recompute"),
+    Mutant("nothing is taken away", recompute.maintain, "D |= s.of_node(I) - new", "pass", "recompute"),
+    Mutant("nothing is added", recompute.maintain, "A |= new - I", "pass", "recompute"),
     Mutant("one round only", seminaive.evaluate, "Δ = N.support() - K", "Δ = K - K", "recompute"),
     Mutant("Cr is not counted", seminaive.evaluate, "Cr.add(N)", "pass", "recompute"),
     Mutant(

@@ -97,7 +97,7 @@ def test_what_was_abandoned_is_recomputed_and_says_so(monkeypatch: pytest.Monkey
     assert set(kb["dist"]) == {(i, i) for i in range(11)} | {(i, 30 + i) for i in range(20, 31)}
 
 
-@pytest.mark.parametrize(("seconds", "is_spent"), [(1.8, False), (1.9, True)])
+@pytest.mark.parametrize(("seconds", "is_spent"), [(1.6, False), (1.7, True)])
 def test_a_cost_that_goes_by_facts(seconds: float, is_spent: bool) -> None:
     """Twice the facts take 2 s; what is inserted does not make starting over dearer."""
     made = Budget(FullCost(100_000, 1.0, 50.0).for_facts(100.0), Figures(insertion=190_000), Watch())

@@ -7,7 +7,7 @@ from math import exp, inf, log
 
 _FORGETS = 0.7  # the weight of the past in an average
 _DOUBTS = 0.9  # an estimate that keeps an algorithm from being tried shrinks by this factor each time
-_CREEPS = 1.1  # how much longer the next try may take after one that was cut short
+_CREEPS = 1.1  # how much longer the next try may take after one that was abandoned early
 _LONGER = 1.5  # than the longest of its size that came to an end
 _WORSE = 1.5  # times as long as it took until it was abandoned
 _LEAST = 1e-6  # seconds; shorter times are rounded up
