@@ -109,6 +109,6 @@ def test_a_stranger_is_not_let_in(door: Door, guests: Any, key: JobKey, monkeypa
 
 def test_shards_work_while_workers_die(direct: Workers, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("holdfast.backends.spark_parted.crew._TRIES", 200)
-    direct.identity, direct.risk = IDENTITY, 0.006
+    direct.identity, direct.risk = IDENTITY, 0.002
     take(direct, 2, 2, count(910_000))
     assert direct.killed
