@@ -268,13 +268,13 @@ def test_copies_of_a_long_value_count(run: Server, words: tuple[str, ...], limit
 
 def test_many_files_count_together(run: Server, tmp_path: Path) -> None:
     """Each of them fits the limit; all of them are ten times as large."""
-    names = [f"r{number}" for number in range(40)]
+    names = [f"r{number}" for number in range(64)]
     text = "".join(f".decl {name}(x: number, y: number, z: number, u: number)\n" for name in names)
     words = prepared(text, "unread", b"", tmp_path)
     for name in names:
         (tmp_path / f"facts/{name}.facts").write_bytes(lines("{0}\t{0}\t{0}\t{0}\n", 100_000))
-    done = run("run", *words, limit=40)
-    assert done.code == 3 and "error[E0804]" in done.err and done.peak < FACTOR * 40, done.err
+    done = run("run", *words, limit=LIMIT)
+    assert done.code == 3 and "error[E0804]" in done.err and done.peak < FACTOR * LIMIT, done.err
 
 
 PYTHON = """
