@@ -102,7 +102,7 @@ def test_what_no_snapshot_holds_is_released() -> None:
     gc.collect()
     assert held() is None
     backend = cast("MemoryBackend", kb._backend)
-    assert len(backend._committed._pinned) == 0
+    assert not any(pinned() for pinned in backend._committed._pinned)
 
 
 def test_many_updates_keep_one_status_array() -> None:

@@ -128,9 +128,10 @@ class Ledger:
         if right and plan.node.is_recursive and self._backend.ability(Ranking) is not None:
             self._ranked.update(dict.fromkeys(plan.predicates, plan.predicates))
         else:
-            self._lose_ranks(plan.predicates)
+            self.lose_ranks(plan.predicates)
 
-    def _lose_ranks(self, predicates: Iterable[str]) -> None:
+    def lose_ranks(self, predicates: Iterable[str]) -> None:
+        """Ranks and Cw of some predicates were not kept."""
         names = set(predicates)
         for name in names:
             self._ranked.pop(name, None)
@@ -159,7 +160,7 @@ class Ledger:
         """Cr and ranks of some predicates were not kept."""
         names = set(predicates)
         self._Cr_unknown |= names
-        self._lose_ranks(names)
+        self.lose_ranks(names)
 
     def restart_ranks(self) -> None:
         """Before there are too many ranks they begin anew; none of those that facts have is believed."""
@@ -186,7 +187,7 @@ class Ledger:
         """There are no other predicates any more; one that comes back begins anew."""
         for names in (self._Cn_unknown, self._Cr_unknown, self._served_count):
             names &= {name for name in names if name in predicates}
-        self._lose_ranks([name for name in self._ranked if name not in predicates])
+        self.lose_ranks([name for name in self._ranked if name not in predicates])
 
     def entries(self) -> Entries:
         """All that is noted, to come back to."""

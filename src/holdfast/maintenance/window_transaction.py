@@ -75,8 +75,10 @@ class Window:
             node.put_counts(self._done)
             if node.node.limits:
                 self._transactions.ledger.lose_counts(node.node.predicates)
-            if node.node.is_recursive and node.service is None:
-                self._transactions.ledger.lose_recursive(node.node.predicates)
+            if node.node.is_recursive:
+                ledger = self._transactions.ledger
+                lose = ledger.lose_recursive if node.service is None else ledger.lose_ranks
+                lose(node.node.predicates)
 
 
 def window(

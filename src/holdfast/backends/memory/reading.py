@@ -24,6 +24,7 @@ from holdfast.program.model import Relation
 if TYPE_CHECKING:
     from holdfast.backends.memory.store import MemoryBackend
 
+_FEW_PINNED = 64  # versions, from which on those that nobody reads any more are dropped
 _MOST_FLIPS = 64  # changes of a relation between two reads; after more, its status is read again
 
 
@@ -33,7 +34,8 @@ class CommittedFacts:
     def __init__(self, tables: Mapping[str, Table], virtual: Mapping[str, VirtualFacts], lock: threading.RLock) -> None:
         self._tables, self._virtual, self.lock = tables, virtual, lock
         self._now: dict[str, FrozenRelation] = {}
-        self._pinned: weakref.WeakSet[PinnedVersion] = weakref.WeakSet()
+        self._pinned: list[weakref.ref[PinnedVersion]] = []  # no WeakSet: readers end in any thread, at any moment
+        self._most_pinned = _FEW_PINNED
 
     # --- for readers -----------------------------------------------------------------------------------
 
@@ -41,7 +43,10 @@ class CommittedFacts:
         """Pin the facts of the last commit: they stay readable whatever is committed later."""
         with self.lock:
             pinned = PinnedVersion(self)
-            self._pinned.add(pinned)
+            self._pinned.append(weakref.ref(pinned))
+            if len(self._pinned) > self._most_pinned:
+                self._pinned = [each for each in self._pinned if each() is not None]
+                self._most_pinned = max(_FEW_PINNED, 2 * len(self._pinned))
             return pinned
 
     def latest(self, name: str, arity: int) -> FrozenRelation:
@@ -92,7 +97,8 @@ class CommittedFacts:
     def _capture(self, name: str) -> None:
         """Capture a relation in each pinned version that lacks it."""
         table = self._tables.get(name)
-        lacking = [] if table is None else [pinned for pinned in self._pinned if name not in pinned]
+        alive = () if table is None else (each() for each in self._pinned)
+        lacking = [pinned for pinned in alive if pinned is not None and name not in pinned]
         if lacking and table is not None:
             try:
                 known = self.latest(name, table.arity)
