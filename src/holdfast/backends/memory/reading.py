@@ -24,7 +24,7 @@ from holdfast.program.model import Relation
 if TYPE_CHECKING:
     from holdfast.backends.memory.store import MemoryBackend
 
-_FEW_PINNED = 64  # versions, from which on those that nobody reads any more are dropped
+_FEW_PINNED = 64  # versions, from which on those that are no longer read are dropped
 _MOST_FLIPS = 64  # changes of a relation between two reads; after more, its status is read again
 
 
