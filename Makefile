@@ -113,6 +113,8 @@ fuzz: .venv/installed-dev
 	@$(BIN)/python -m tests.equivalence.fuzz --seed $(SEED) --seconds $(SECONDS)
 	@echo "== python -m tests.limits.fuzz --seed $(SEED) --seconds $(SECONDS)"
 	@$(BIN)/python -m tests.limits.fuzz --seed $(SEED) --seconds $(SECONDS)
+	@echo "== python -m tests.seams.fuzz --seed $(SEED) --seconds $(SECONDS)"
+	@$(BIN)/python -m tests.seams.fuzz --seed $(SEED) --seconds $(SECONDS)
 	@echo "== python -m tests.atomic.sweep --seed $(SEED) --seconds $(SECONDS)"
 	@$(BIN)/python -m tests.atomic.sweep --seed $(SEED) --seconds $(SECONDS)
 	@$(BIN)/python -m tests.atomic.signalled --seed $(SEED) --updates $$((1 + $(SECONDS)))

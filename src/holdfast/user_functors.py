@@ -12,9 +12,11 @@ from contextvars import ContextVar
 from types import MappingProxyType
 from typing import Any, TypeVar, overload
 
+from holdfast.boundary import public
 from holdfast.errors import Diagnostic, UsageError
 from holdfast.program.model import Apply, Program, Rule, Term
 from holdfast.quick_dataclass import dataclass
+from holdfast.values.single_values import shown_repr
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -40,6 +42,7 @@ def functor(function: F) -> F: ...
 def functor(*, name: str | None = None, vectorised: bool = False) -> Callable[[F], F]: ...
 
 
+@public
 def functor(function: F | None = None, *, name: str | None = None, vectorised: bool = False) -> F | Callable[[F], F]:
     """Register a Python function as a functor of programs; a decorator, with or without arguments.
 
@@ -47,8 +50,12 @@ def functor(function: F | None = None, *, name: str | None = None, vectorised: b
     returns NumPy arrays, one value for each row of a batch.
     """
 
+    @public
     def register(given: F) -> F:
-        called = name or given.__name__
+        called = name or str(getattr(given, "__name__", ""))
+        if not callable(given) or not called.isidentifier():
+            message = f"a functor is a function with a name, not {shown_repr(given)}"
+            raise UsageError(Diagnostic("E0926", message, help='@holdfast.functor(name="f") names a function'))
         _REGISTERED[f"@{called}"] = UserFunctor(called, given, vectorised)
         return given
 

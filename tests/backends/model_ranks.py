@@ -37,7 +37,11 @@ class ModelRanking:
         names = set(predicates)
         self._put_deferred({key: spans for key, spans in self.deferred.items() if key[0] not in names})  # type: ignore[index]
 
-    def enter(self, facts: Facts) -> None:
+    def enter(self, *rounds: Facts) -> None:
+        for facts in rounds:
+            self._enter(facts)
+
+    def _enter(self, facts: Facts) -> None:
         self.rounds += 1
         entered = own(facts)
         for predicate in entered.predicates():

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import holdfast
 from holdfast.errors import ProgramError
-from holdfast.values import Record
+from holdfast.values import NIL, Record
 
 NUMBERS, RECORDS = ("x", "y", "z"), ("r", "s")
 DECLARED = """
@@ -197,3 +197,40 @@ def test_each_value_of_a_wildcard_inside_a_record_counts() -> None:
     """
     expected = {("all", 5), ("of 1", 2), ("nested", 2), ("sum", 2), ("equation", 2)}
     assert set(holdfast.from_text(text)["c"]) == expected
+
+
+def test_the_head_says_which_record_an_aggregate_groups_by() -> None:
+    """Its column has a type, though the relations that the aggregate needs have none of their own."""
+    text = """
+    .type Pair = [n: number, s: symbol]
+    .type List = [head: number, tail: List]
+    .decl e(x: number)
+    .decl h(p: Pair, n: number)
+    .decl l(p: List, n: number)
+    e(1). e(2).
+    h([1, "a"], sum(x)) :- e(x).
+    h([x, "b"], count(x)) :- e(x).
+    h(p, count(x)) :- e(x), p = [7, "c"].
+    l([x, nil], max(x)) :- e(x).
+    """
+    kb = holdfast.from_text(text)
+    pairs = {(Record((1, "a")), 3), (Record((1, "b")), 1), (Record((2, "b")), 1), (Record((7, "c")), 2)}
+    assert set(kb["h"]) == pairs
+    assert set(kb["l"]) == {(Record((n, NIL)), n) for n in (1, 2)}
+
+
+def test_a_string_stays_a_string_beside_a_record_that_is_made_of_it() -> None:
+    """A field of type any takes it, as a column does: it keeps its order, and fits columns of strings."""
+    text = """
+    .type Both = [a: any, f: float]
+    .decl e(x: symbol)
+    .decl h(s: symbol, b: Both)
+    .decl g(b: Both)
+    e("a"). e("b").
+    h(x, [x, 1.0]) :- e(x), x > "a".
+    h(x, r) :- e(x), x < "b", r = [x, 1.0].
+    g([x, 2.0]) :- e(x), !h(x, [x, 1.0]) ; x = max y : { e(y) }.
+    """
+    kb = holdfast.from_text(text)
+    assert set(kb["h"]) == {(x, Record((x, 1.0))) for x in ("a", "b")}
+    assert set(kb["g"]) == {(Record(("b", 2.0)),)}

@@ -322,7 +322,7 @@ MUTANTS = [
         "Read.ABSENT_OLD: I",
         DREDC,
     ),
-    Mutant("two new atoms count twice", Stratum.recursive_heads, "Read.OLD: Ip - Δ", "Read.OLD: Ip", DREDC),
+    Mutant("two new atoms count twice", Stratum.recursive_heads, "= Ip - Δ", "= Ip", DREDC),
     Mutant(
         "recursion that comes or goes moves no counts",
         Maintainer._edited,

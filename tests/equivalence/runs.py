@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from itertools import count
 from random import Random
@@ -13,6 +14,7 @@ from holdfast.knowledge.engines import EngineChoice
 from holdfast.modules import MODULES
 
 from .. import amounts
+from ..clocks import by_chance
 from .checking import run
 from .lanes import POLICIES, STRATEGIES, Lane
 from .scripts import Script, closure_writer, random_script, record_writer, shuffled, witness_writer
@@ -49,12 +51,16 @@ def lanes_of(script: Script, seed: int, only: int | None = None, engine: EngineC
 
 
 def on_lanes(script: Script, seed: int, only: int | None = None, most: int | None = None) -> int:
-    """Run a script on one lane or on all; gives the number of steps, none when the program itself is refused."""
-    try:
-        lanes = lanes_of(script, seed, only)
-    except HoldfastError:
-        return 0
-    return run(script, lanes, most=most)
+    """Run a script on one lane or on all; gives the number of steps, none when the program itself is refused.
+
+    Of two seeds, one has a clock that goes by chance.
+    """
+    with by_chance(seed) if seed % 2 else nullcontext():
+        try:
+            lanes = lanes_of(script, seed, only)
+        except HoldfastError:
+            return 0
+        return run(script, lanes, most=most)
 
 
 def steps_of(seed: int, most: int | None = None) -> int:

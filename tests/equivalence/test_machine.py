@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack, nullcontext
 from random import Random
 
 from hypothesis import HealthCheck, settings
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
 from ..amounts import amount, some
+from ..clocks import by_chance
 from ..judges.programs import RuleSketch
 from .checking import Course
 from .lanes import FIXED, POLICIES, STRATEGIES, Lane
@@ -27,13 +29,19 @@ class Maintenance(RuleBasedStateMachine):
         policy=st.sampled_from(POLICIES),
         other=st.sampled_from(FIXED),
         strategy=st.sampled_from(STRATEGIES),
+        clock=st.none() | seeds,
     )
-    def begin(self, random: Random, dense: bool, policy: str, other: str, strategy: str) -> None:
+    def begin(self, random: Random, dense: bool, policy: str, other: str, strategy: str, clock: int | None) -> None:
+        self.patched = ExitStack()
+        self.patched.enter_context(nullcontext() if clock is None else by_chance(clock))
         self.writer: Writer = graph_writer(random) if dense else layered_writer(random)
         self.candidates: list[Fact] = [self.writer.fact() for _ in range(20)]
         script = Script(tuple(dict.fromkeys(self.writer.predicates)), (), (), ())
         lanes = [Lane(script, 0, policy, strategy), Lane(script, 1, other, "counters")]
         self.course = Course(script, lanes, oracle=0.2)
+
+    def teardown(self) -> None:
+        self.patched.close()
 
     def some_facts(self, chosen: list[int]) -> tuple[Fact, ...]:
         return tuple(self.candidates[i % len(self.candidates)] for i in chosen)

@@ -33,6 +33,8 @@ def kb() -> KnowledgeBase:
 WRONG = {
     'kb.apply({"insert": {"edge": [(3, 4)]}})': "E0926",
     "kb.apply(None)": "E0926",
+    "holdfast.functor(5)": "E0926",
+    "holdfast.functor(lambda x: x)": "E0926",
     "kb.what_if([(1, 2)])": "E0926",
     "kb.impact(5)": "E0926",
     "kb.apply_all(Update())": "E0926",

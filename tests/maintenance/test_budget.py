@@ -63,8 +63,8 @@ def test_seconds_count_as_the_instances_say(figures: Figures, seconds: float, ex
 
 
 def test_patience_ends_sooner_and_is_named() -> None:
-    made = Budget(FullCost(100_000, 1.0), Figures(), Watch(), patience=0.3)
     for seconds, spent in ((0.3, False), (0.4, True)):
+        made = Budget(FullCost(100_000, 1.0), Figures(), Watch(), patience=0.3)
         made._stopwatch = SimpleNamespace(work=seconds)  # type: ignore[assignment]
         assert is_spent(made) == spent
     with pytest.raises(AbandonedError, match=r"others like it took longer, so it was given 0\.30 s"):

@@ -371,6 +371,20 @@ def test_marks_of_a_state_that_is_no_more() -> None:
     assert kb.counters("q") == {(1,): (1, 0)}
 
 
+@NO_MARKS
+def test_a_stream_that_was_left_ends_while_another_marks() -> None:
+    """The garbage collector may end it at any time: also inside a call, and after the next stream has begun."""
+    kb = holdfast.from_text("s(x) :- q(x), p(x).", facts={"q": [(1,)]})
+    updates = [Update(insert={"p": [(1,)]}), Update(delete={"p": [(1,)]})]
+    left = kb.stream(filled([*updates, *updates]), algorithm="backward-forward", lookahead="marks")
+    next(left), next(left)
+    other = kb.stream(filled(updates), algorithm="backward-forward", lookahead="marks")
+    assert next(other).marks.implicit == 1
+    with kb._guard:  # as in the middle of a call
+        left.close()
+    assert next(other).marks.saved == 1
+
+
 # --- sources ----------------------------------------------------------------------------------------------
 
 

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import gc
+import linecache
+import sys
+import threading
 import weakref
 from random import Random
-from typing import cast
+from types import FrameType
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -13,6 +17,7 @@ import pytest
 import holdfast
 from holdfast import KnowledgeBase, KnowledgeSnapshot, Update
 from holdfast.backends.memory.frozen import FrozenRelation
+from holdfast.backends.memory.reading import PinnedVersion
 from holdfast.backends.memory.store import MemoryBackend
 
 from ..atomic.judging import judge
@@ -162,3 +167,37 @@ def test_point_lookups_agree_with_the_whole(seed: int) -> None:
                 assert set(kb.query(f"{name}({x}, _)")) == {() for a, b in rows if a == x}
                 assert set(kb.query(f"{name}(x, x)")) == {(a,) for a, b in rows if a == b}
                 assert ((x, y) in kb[name]) == ((x, y) in rows) == bool(kb.query(f"{name}({x}, {y})"))
+
+
+def test_a_reader_may_end_while_a_commit_walks_over_the_pinned_versions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A WeakSet takes a dead item out in the thread where it died, between any two steps of who iterates over it."""
+    kb = holdfast.from_text("p(x) :- e(x).", {"e": [(1,)]})
+    kept, ending = [kb.snapshot() for _ in range(3)], [kb.snapshot()]
+    about_to_end, go_on, walked = threading.Event(), threading.Event(), list[str]()
+
+    def paused(frame: FrameType, event: str, _: Any) -> Any:
+        if event == "line" and "discard" in linecache.getline(frame.f_code.co_filename, frame.f_lineno):
+            about_to_end.set()
+            go_on.wait(60)
+        return paused
+
+    def end() -> None:
+        sys.settrace(paused)
+        ending.clear()
+        gc.collect()
+        about_to_end.set()
+
+    def contains(pinned: PinnedVersion, name: str) -> bool:
+        if not walked:
+            go_on.set()
+            reader.join(60)
+        walked.append(name)
+        return known(pinned, name)
+
+    known, reader = PinnedVersion.__contains__, threading.Thread(target=end)
+    reader.start()
+    assert about_to_end.wait(60)
+    monkeypatch.setattr(PinnedVersion, "__contains__", contains)
+    kb.apply(Update(insert={"e": [(2,)]}))
+    assert walked and not reader.is_alive()
+    assert all(set(snapshot["p"]) == {(1,)} for snapshot in kept) and set(kb["p"]) == {(1,), (2,)}

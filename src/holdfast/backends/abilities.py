@@ -189,8 +189,11 @@ class Ranking(Protocol):
         """A hyper-node is about to be evaluated from scratch: none of its rules is deferred."""
         ...
 
-    def enter(self, facts: Facts) -> None:
-        """Give facts that enter in one round the next rank; all their derivations by now are founded: Cw := Cr."""
+    def enter(self, *rounds: Facts) -> None:
+        """Give facts that enter in one round the next rank; all their derivations by now are founded: Cw := Cr.
+
+        Several rounds may enter together, if Cr of their facts has not moved since each of them.
+        """
         ...
 
     def defer_rule(self, rule: Rule, first: int, last: int) -> None:
@@ -311,6 +314,29 @@ def committing(backend: Backend) -> AbstractContextManager[object]:
     """What a commit holds while it changes the facts."""
     versions = backend.ability(Versioned)
     return nullcontext() if versions is None else versions.commit_lock
+
+
+# --- lookups -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class FactRequest:
+    """The facts of a predicate, or the explicit ones, that have one of some distinct tuples of values in some columns,
+    ascending; those of no columns are all."""
+
+    predicate: str
+    key: tuple[int, ...]
+    values: Codes
+    explicit: bool = False
+    most: int | None = None  # facts of one shard; if there are more, they are not wanted
+
+
+class Lookups(Protocol):
+    """Looks facts up elsewhere: many lookups at once take as long as one."""
+
+    def looked_up(self, asked: Sequence[FactRequest]) -> list[tuple[Codes, NDArray[np.bool_]] | None]:
+        """For each request the facts, and which of them are explicit; None where there are too many."""
+        ...
 
 
 # --- facts in ------------------------------------------------------------------------------------------

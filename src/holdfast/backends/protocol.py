@@ -183,6 +183,10 @@ class Watch(Protocol):
         """A table now takes this number of bytes."""
         ...
 
+    def left(self) -> tuple[float, float]:
+        """The new facts and the bytes that the limits allow."""
+        ...
+
 
 class Backend(Protocol):
     """Stores facts and runs rules."""

@@ -27,7 +27,9 @@ def why(
     fact: FactText = "",
     facts: options.FactsOption = [],  # noqa: B006  it is copied
     format: ExplanationFormat = "tree",
-    depth: Annotated[int | None, Option("--depth", metavar="N", min=0, help="Show N levels of the tree.")] = None,
+    depth: Annotated[
+        int | None, Option("--depth", metavar="N", min=0, help="Show N levels of a tree or picture.")
+    ] = None,
     all_ways: Annotated[bool, Option("--all", help="Show all derivations of the fact and of those below it.")] = False,
     limit: Annotated[int, Option("--limit", metavar="N", min=1, help="With --all, show at most N derivations.")] = 100,
     supports: Annotated[
@@ -118,7 +120,7 @@ def _shown(proof: Proof, format: str, depth: int | None) -> str:
             return proof.text()
         case "json":
             return proof.to_json(indent=2)
-    return proof.to_dot()
+    return proof.to_dot(depth)
 
 
 def check_format(format: str, known: tuple[str, ...]) -> None:

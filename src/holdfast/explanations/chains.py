@@ -6,8 +6,8 @@ meet all of them, and all of theirs.  A chain, halved again and again, has few.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Protocol, TypeVar
 
 from holdfast.explanations.matching import ANY, Binding, Fact, FactPattern
 from holdfast.explanations.written import RuleHead
@@ -15,6 +15,7 @@ from holdfast.language import tree
 from holdfast.language.syntax import conjuncts, nodes
 from holdfast.quick_dataclass import dataclass
 
+T = TypeVar("T")
 LARGE = 2_000
 """Facts of a relation from which on its transitive rule is replaced by chains."""
 
@@ -26,6 +27,10 @@ class ChainSource(Protocol):
 
     def name(self, name: tree.Name) -> str:
         """The predicate of a written name."""
+        ...
+
+    def together(self, work: Callable[[], T]) -> T:
+        """What some work gives, which may be done several times."""
         ...
 
     def instances(
@@ -127,7 +132,8 @@ def chain(closure: ClosureRules, fact: Fact, source: ChainSource) -> list[Any] |
     while all(end.layer for end in ends):
         side = int(len(ends[0].layer) > len(ends[1].layer))
         near, far = ends[side], ends[1 - side]
-        met = near.grow(_steps(closure, name, near.layer, source, backwards=bool(side)), far)
+        links = source.together(lambda: [*_steps(closure, name, near.layer, source, backwards=bool(side))])  # noqa: B023
+        met = near.grow(links, far)
         if met is not None:
             return [*ends[0].way(met)[::-1], *ends[1].way(met)[1:]]
     return None

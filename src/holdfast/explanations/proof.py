@@ -277,18 +277,28 @@ class Proof:
                 wanted.update(found[-1].premises[:MOST_SHOWN])
         return found[::-1]
 
-    def to_dot(self) -> str:
-        """As a graph for Graphviz."""
-        places = {each.conclusion: f"f{place}" for place, each in enumerate(self._reached)}
+    def to_dot(self, depth: int | None = None) -> str:
+        """As a graph for Graphviz, cut and folded as the tree is."""
         lines = ["digraph proof {", "  rankdir=BT;", "  node [shape=box, fontname=sans];"]
-        for each in self._reached:
-            style = ", style=filled, fillcolor=lightgrey" if each.is_asserted else ""
-            lines.append(f"  {places[each.conclusion]} [label={quoted(self._shown_fact(each.conclusion))}{style}];")
-            if not each.is_asserted:
-                rule = f"r{places[each.conclusion]}"
-                lines.append(f"  {rule} [label={quoted(each.rule_name)}, shape=ellipse];")
-                lines.append(f"  {rule} -> {places[each.conclusion]};")
-                lines += [f"  {places[premise]} -> {rule};" for premise in each.premises]
+        levels, places = {self.conclusion: 0}, {self.conclusion: "f0"}
+        for fact in (waiting := [self.conclusion]):
+            step, place = self._by_conclusion[fact], places[fact]
+            style = ", style=filled, fillcolor=lightgrey" if step.is_asserted else ""
+            lines.append(f"  {place} [label={quoted(self._shown_fact(fact))}{style}];")
+            if step.is_asserted:
+                continue
+            shown, is_cut = self._shown(step, fold=depth is None), depth is not None and levels[fact] >= depth
+            how = shown.how.removeprefix("by ") + (" …" if is_cut else "")
+            lines += [f"  r{place} [label={quoted(how)}, shape=ellipse];", f"  r{place} -> {place};"]
+            for number, child in enumerate(() if is_cut else shown.below()):
+                if isinstance(child, str):
+                    lines.append(f"  r{place}n{number} [label={quoted(child)}, shape=plaintext];")
+                    lines.append(f"  r{place}n{number} -> r{place};")
+                    continue
+                if child not in places:
+                    levels[child], places[child] = levels[fact] + 1, f"f{len(places)}"
+                    waiting.append(child)
+                lines.append(f"  {places[child]} -> r{place};")
         return "\n".join([*lines, "}"])
 
     def _repr_html_(self) -> str:

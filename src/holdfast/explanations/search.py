@@ -8,10 +8,13 @@ not below the goal's rank shows that the rank is the least height.
 from __future__ import annotations
 
 import time
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, Protocol
+from functools import partial
+from typing import Any, Protocol, TypeVar
 
+from holdfast.deadline import within
 from holdfast.errors import Diagnostic, LimitReached
 from holdfast.explanations.chains import ClosureRules, chain, closure_of
 from holdfast.explanations.matching import ANY, USED, Binding, Fact, FactPattern, in_order, order_of
@@ -24,6 +27,7 @@ from holdfast.language.printer import show_formula, show_rule
 from holdfast.language.syntax import nodes
 from holdfast.quick_dataclass import dataclass
 
+T = TypeVar("T")
 NOT_FOUND = "E0806"
 _AT_ONCE = 1_000  # patterns that are looked at before the next look at the clock
 _FEW = 100  # patterns of one form that are listed, however few facts there are
@@ -57,6 +61,10 @@ class FactSource(Protocol):
         self, rule: RuleHead, goals: Sequence[tuple[FactPattern, Binding]]
     ) -> list[tuple[int, FactPattern, Binding]]:
         """The same, matched in an order that looks at the sizes of relations."""
+        ...
+
+    def together(self, work: Callable[[], T]) -> T:
+        """What some work gives; it may be done several times, so that lookups are made together where they are dear."""
         ...
 
     def prefetch(self, facts: Sequence[Fact]) -> None:
@@ -106,6 +114,16 @@ class SearchLimit:
         """The error that says that time has run out."""
         return _not_found(what, f"{self.seconds or 0:g} seconds", "seconds")
 
+    @contextmanager
+    def heeded(self, what: str) -> Iterator[None]:
+        """Inside a `with` evaluation stops when time has run out."""
+        try:
+            with within(None if self._end is None else max(0.0, self._end - time.monotonic())):
+                yield
+        except LimitReached as error:
+            self.check(0, what)
+            raise error
+
     def check(self, size: int, what: str) -> None:
         """Raise if it is reached."""
         if self._end is not None and time.monotonic() > self._end:
@@ -133,24 +151,28 @@ class Search:
         self._halves: dict[Fact, Any] = {}
         self._links: set[Fact] = set()  # of chains: a transitive rule need not derive them
 
-    def prove(self, goal: Fact) -> None:
-        """Rank a fact that holds, and with it all that its proof rests on."""
-        if goal in self._proved:
-            return
-        radius, frontier, seen = 0, [goal], {goal}
-        self._look(frontier)
-        while frontier and self.rank.get(goal, radius + 1) > radius:
-            self._limit.check(len(self._given), f"proof of {fact_text(goal)}")
-            frontier, radius = [fact for fact in self._widened(frontier) if fact not in seen], radius + 1
-            seen.update(frontier)
-        if goal not in self.rank:
-            raise Unknown(f"{fact_text(goal)} holds, and the rules as they are written give no proof of it")
-        self._proved.add(goal)
+    def prove(self, goals: Iterable[Fact]) -> None:
+        """Rank facts that hold, and with them all that their proofs rest on."""
+        frontiers = {goal: [goal] for goal in goals if goal not in self._proved}
+        new, seen, radius = [*frontiers], {goal: {goal} for goal in frontiers}, 0
+        self._look(new)
+        while frontiers := {g: f for g, f in frontiers.items() if f and self.rank.get(g, radius + 1) > radius}:
+            self._limit.check(len(self._given), f"proof of {fact_text(next(iter(frontiers)))}")
+            self._widen(dict.fromkeys(fact for frontier in frontiers.values() for fact in frontier))
+            radius += 1
+            for goal, frontier in frontiers.items():
+                below = dict.fromkeys(premise for fact in frontier for premise in self._promising(fact))
+                frontiers[goal] = [fact for fact in below if fact not in seen[goal]]
+                seen[goal].update(frontiers[goal])
+        for goal in new:
+            if goal not in self.rank:
+                raise Unknown(f"{fact_text(goal)} holds, and the rules as they are written give no proof of it")
+        self._proved.update(new)
 
     def _look(self, facts: Iterable[Fact]) -> None:
         new = [fact for fact in facts if fact not in self._given]
         derived = [fact for fact in new if (fact[0], len(fact[1])) in self._source.heads]
-        given = self._source.given(derived) | {
+        given = self._source.together(lambda: self._source.given(derived)) | {
             fact for fact in new if (fact[0], len(fact[1])) not in self._source.heads
         }
         for fact in new:
@@ -158,8 +180,8 @@ class Search:
         for fact in given:
             self._settle(fact, 0)
 
-    def _widened(self, frontier: list[Fact]) -> list[Fact]:
-        """Meet all instances that derive facts of the frontier; gives the facts that they lead to."""
+    def _widen(self, frontier: Iterable[Fact]) -> None:
+        """Meet all instances that derive facts of the frontier."""
         goals = [fact for fact in frontier if fact not in self._instances and not self._given[fact]]
         met = self.instances(goals)
         self._look(dict.fromkeys(premise for instances in met.values() for i in instances for premise in i.premises))
@@ -169,7 +191,6 @@ class Search:
                 for premise in instance.premises:
                     self._users.setdefault(premise, []).append(instance)
                 self._try(instance)
-        return list(dict.fromkeys(p for fact in frontier for p in self._promising(fact)))
 
     def _promising(self, fact: Fact) -> Iterator[Fact]:
         """The premises that may give a fact a lower rank.  The ranks that DRed^w keeps would leave only lower ones."""
@@ -214,8 +235,13 @@ class Search:
                 found[goal] = [chained]
                 continue
             by_relation.setdefault((goal[0], len(goal[1])), []).append(goal)
-        self._source.prefetch([goal for some in by_relation.values() for goal in some])
-        for place, some in by_relation.items():
+        for instance in self._source.together(lambda: [*self._matched(by_relation)]):
+            found[instance.conclusion].append(instance)
+        return found
+
+    def _matched(self, goals: Mapping[tuple[str, int], list[Fact]]) -> Iterator[Instance]:
+        self._source.prefetch([goal for some in goals.values() for goal in some])
+        for place, some in goals.items():
             closure = self._closures.get(place[0])
             for rule in self._source.heads.get(place, ()):
                 if closure is not None and rule is closure.transitive:
@@ -223,8 +249,7 @@ class Search:
                 for number, _, b in self._source.quick_instances(rule, [(row, {}) for _, row in some]):
                     premises = tuple(dict.fromkeys(b.get(USED, ())))
                     if some[number] not in premises:
-                        found[some[number]].append(Instance(some[number], rule, b, premises))
-        return found
+                        yield Instance(some[number], rule, b, premises)
 
     def _chained(self, fact: Fact) -> Instance | None:
         """The instance of a transitive rule that halves a shortest chain, if the fact's relation is a large closure."""
@@ -276,11 +301,11 @@ class Explainer:
 
     def proof(self, goal: Fact) -> Proof:
         """A proof of a fact that holds; if it cannot be certified within the limits, it says so."""
-        self._search.prove(goal)
+        self._search.prove([goal])
         try:
             self._prove([goal])
         except LimitReached as limit:
-            self._inferences = {fact: step for fact, (step, _) in self._from(goal, {}).items()}
+            self._inferences = {fact: step for fact, (step, _) in self._from([goal], {}).items()}
             return Proof(goal, tuple(self._inferences.values()), limit=limit, names=self._source.names)
         return Proof(goal, tuple(self._ordered(goal)), tuple(self._complete.items()), names=self._source.names)
 
@@ -289,9 +314,9 @@ class Explainer:
 
         The source's `exact` has then the patterns that negation and aggregates in them looked up.
         """
-        self._search.prove(goal)
+        self._search.prove([goal])
         self._source.exact = {}
-        steps = [step for step, _ in self._from(goal, {}).values()]
+        steps = [step for step, _ in self._source.together(lambda: self._from([goal], {})).values()]
         groups = (self._source.group(step.conclusion) for step in steps)
         self._source.exact |= {group: None for group in groups if group is not None}
         return steps
@@ -306,21 +331,20 @@ class Explainer:
         """Inferences for facts, and lists for what these ask about."""
         waiting = list(goals)
         while waiting:
-            goal = waiting.pop()
-            if goal in self._inferences:
-                continue
-            self._search.prove(goal)
+            some = [goal for goal in dict.fromkeys(waiting[-_AT_ONCE:]) if goal not in self._inferences]
+            del waiting[-_AT_ONCE:]
+            self._search.prove(some)
             asked: dict[Fact, bool] = {}
-            for fact, (step, new) in self._from(goal, self._inferences).items():
+            for fact, (step, new) in self._source.together(partial(self._from, some, self._inferences)).items():
                 self._inferences[fact] = step
                 asked |= new
             waiting += self._close(asked)
 
-    def _from(self, goal: Fact, known: Container[Fact]) -> dict[Fact, tuple[ProofStep, dict[Fact, bool]]]:
-        """The inferences of a proof without those that are known, each after its premises, and what they ask about."""
+    def _from(self, goals: Sequence[Fact], known: Container[Fact]) -> dict[Fact, tuple[ProofStep, dict[Fact, bool]]]:
+        """The inferences of proofs without those that are known, each after its premises, and what they ask about."""
         ordered: dict[Fact, tuple[ProofStep, dict[Fact, bool]]] = {}
         made: dict[Fact, tuple[ProofStep, dict[Fact, bool]]] = {}
-        stack = [(goal, False)]
+        stack = [(goal, False) for goal in goals]
         while stack:
             fact, done = stack.pop()
             if done:
@@ -342,6 +366,7 @@ class Explainer:
         exact: list[Fact] = []
         while asked:
             self._limit.check(len(self._complete), "certificate of what is absent")
+            self._source.together(partial(self._look_up, asked))
             new: dict[tuple[str, int], list[FactPattern]] = {}
             for name, pattern in sorted(asked, key=lambda fact: (fact[0], order_of(fact[1]))):
                 if asked[name, pattern]:
@@ -353,13 +378,21 @@ class Explainer:
                 )
                 new.setdefault((name, len(pattern)), []).append(listed[1])
             self._source.asked = {}
-            for place, patterns in new.items():
-                for rule in self._source.heads[place]:
-                    for first in range(0, len(patterns), _AT_ONCE):
-                        self._limit.check(len(self._complete), "certificate of what is absent")
-                        self._source.ask(rule, patterns[first : first + _AT_ONCE])
+            self._source.together(partial(self._ask, new))
             asked = self._source.asked
         return exact
+
+    def _ask(self, wanted: Mapping[tuple[str, int], Sequence[FactPattern]]) -> None:
+        """Look everything up that lists for some patterns rest on."""
+        for place, patterns in wanted.items():
+            for rule in self._source.heads[place]:
+                for first in range(0, len(patterns), _AT_ONCE):
+                    self._limit.check(len(self._complete), "certificate of what is absent")
+                    self._source.ask(rule, patterns[first : first + _AT_ONCE])
+
+    def _look_up(self, asked: Mapping[Fact, bool]) -> None:
+        for name, pattern in asked:
+            self._source.facts(name, [(self._source.group((name, pattern)) or (name, pattern))[1]])
 
     def _listed(self, name: str, pattern: FactPattern) -> Fact:
         """The pattern itself; of more patterns than a relation has facts, the one that all facts fit.

@@ -15,7 +15,7 @@ from typing import Any, Protocol, TypeAlias
 from holdfast.errors import LimitReached
 from holdfast.explanations.absence import likeness, nearest_facts
 from holdfast.explanations.candidates import VAGUE, Candidates, Edit, EditableFacts, is_editable
-from holdfast.explanations.matching import ANY, Binding, Fact, FactPattern, fits
+from holdfast.explanations.matching import ANY, Binding, Fact, FactPattern, fits, in_order
 from holdfast.explanations.proof import fact_text
 from holdfast.explanations.scope import bindable
 from holdfast.explanations.search import SearchLimit
@@ -291,7 +291,8 @@ class _Hunt:
             found: dict[Fact, Fact] = {}
             for name, row in group:
                 for pattern in (row, *(pattern for _, pattern in self._by_key((name, row)))):
-                    for other in self._source.facts(name, [pattern])[0]:
+                    rows = self._source.facts(name, [pattern])[0]
+                    for other in in_order(rows) if len(rows) <= _COMPARED else rows:
                         found.setdefault((name, other), (name, row))
             if found:
                 there, helps = list(found)[:SHOWN], list(dict.fromkeys(found.values()))[:SHOWN]

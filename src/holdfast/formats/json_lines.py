@@ -209,12 +209,25 @@ def _finite(text: str) -> float:
 
 
 def from_json(item: Any) -> Value:
-    """The value of decoded JSON: an object is an RDF term.
+    """The value of decoded JSON: an object is an RDF term, an array or an object with one array a record.
 
     Anything that is not a value is left for the encoder to refuse.
     """
-    if item.__class__ is not dict:
+    if item.__class__ not in (dict, list):
         return cast("Value", item)
+    whole = [item]
+    copies: list[Any] = [whole]  # whose items are still to be read; records may be nested too deeply for recursion
+    while copies:
+        copy = copies.pop()
+        for key, inside in copy.items() if copy.__class__ is dict else enumerate(copy):
+            if isinstance(inside, list | dict):
+                copy[key] = read = inside.copy() if isinstance(inside, list) else _term_or_branch(inside)
+                if isinstance(read, list | dict):
+                    copies.append(read)
+    return cast("Value", whole[0])
+
+
+def _term_or_branch(item: dict[str, Any]) -> Any:
     match item:
         case {"@id": str(name)} if len(item) == 1:
             return BlankNode(name[2:]) if name.startswith("_:") else Iri(name)
@@ -222,7 +235,7 @@ def from_json(item: Any) -> Value:
             return literal_value(lexical, None, language)
         case {"@value": str(lexical), "@type": str(datatype)} if len(item) == 2:
             return literal_value(lexical, datatype)
-    return cast("Value", item)
+    return item.copy()
 
 
 def sniff_json_lines(path: Path, data: bytes, names: Sequence[str], memory: Memory = UNLIMITED) -> tuple[Type, ...]:

@@ -34,6 +34,7 @@ RDF_FORMATS: Final[Mapping[str, str]] = {
     ".xml": "RDF_XML",
 }
 """The RDF formats by file extension, as pyoxigraph names them."""
+_MOST_LINES: Final = 100  # that one quoted value of the first line may have
 
 
 @dataclass(frozen=True)
@@ -71,11 +72,19 @@ def input_layout(path: Path, relation: Relation | None, parameters: Mapping[str,
     """The layout of a file to read.
 
     A `.csv` without a delimiter is comma-separated with quotes, unless its first line, given in `head`, contains a tab:
-    Soufflé and `holdfast run` write such files.
+    Soufflé and `holdfast run` write such files.  A line end in quotes does not end the line.
     """
     kind = kind_of(path)
-    commas = kind == ".csv" and "delimiter" not in parameters and b"\t" not in head.split(b"\n", 1)[0]
+    commas = kind == ".csv" and "delimiter" not in parameters and b"\t" not in _first_line(head)
     return _layout(kind, relation, parameters, "," if commas else "\t", commas)
+
+
+def _first_line(head: bytes) -> bytes:
+    """The first line; if a quote opened in it is closed in a later one, what follows there belongs to it."""
+    line, *others = head.split(b"\n", _MOST_LINES)
+    while line.count(b'"') % 2 and len(others) > 1:
+        line += others.pop(0)
+    return line if not line.count(b'"') % 2 else head.split(b"\n", 1)[0]
 
 
 def output_layout(path: Path, relation: Relation, parameters: Mapping[str, str]) -> Layout:

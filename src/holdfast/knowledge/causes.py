@@ -8,7 +8,7 @@ facts that go.  What undoes the fact was tried out, so the answer is right whate
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
@@ -16,11 +16,12 @@ from typing import Any
 
 from holdfast.arguments import expect
 from holdfast.errors import HoldfastError, LimitReached
-from holdfast.explanations.matching import Fact
+from holdfast.explanations.matching import Fact, in_order
 from holdfast.explanations.proof import Proof, ProofStep, fact_text
 from holdfast.explanations.search import Explainer, SearchLimit
 from holdfast.explanations.short_names import FULL_NAMES
 from holdfast.explanations.terms import NoValue, value_of
+from holdfast.knowledge.copies import copied
 from holdfast.knowledge.explaining import asked_fact, raw
 from holdfast.knowledge.nearby import NOTHING_MOVED, NearbyFacts
 from holdfast.knowledge.origins import ChangeOrigin, Moved
@@ -124,6 +125,11 @@ class _States:
     def __init__(self, origin: ChangeOrigin, change: Change, parts: _Parts) -> None:
         self._origin, self._change, self._parts = origin, change, parts
 
+    @cached_property
+    def _what_if(self) -> Callable[[Update], Change]:
+        near = copied(self._origin.state)
+        return self._origin.what_if if near is None else near.what_if
+
     @contextmanager
     def around(self, undone: Sequence[_Part]) -> Iterator[tuple[NearbyFacts, NearbyFacts]]:
         """The old state, and the one that the update would have led to without some of its parts."""
@@ -146,7 +152,7 @@ class _States:
             explicit = NOTHING_MOVED if origin.is_applied else origin.explicit
             return NearbyFacts(origin.state, origin.rules[1], moved, explicit)
         left = [part for part in self._parts.all if part not in set(undone)]
-        change = origin.what_if(self._parts.undo(undone) if origin.is_applied else self._parts.redo(left))
+        change = self._what_if(self._parts.undo(undone) if origin.is_applied else self._parts.redo(left))
         tried = change.origin
         assert isinstance(tried, ChangeOrigin)
         return NearbyFacts(origin.state, tried.rules[1], (change.removed, change.added), tried.explicit)
@@ -256,20 +262,28 @@ def _way(fact: Fact, came: bool, old: NearbyFacts, new: NearbyFacts, parts: _Par
     while waiting:
         goal, in_new = waiting.pop(0)
         here, there = (new, old) if in_new else (old, new)
-        steps = explainers[in_new].steps(goal)
+        steps, exact = explainers[in_new].steps(goal), list(here.exact)
+        there.together(lambda: there.holding(step.conclusion for step in steps if step.is_asserted))  # noqa: B023
         for step in steps:
             found |= dict.fromkeys(_parts_of(step, in_new, there, parts))
         noted = tuple(_noted(step, in_new, there) for step in steps)
         proofs.append(Proof(goal, noted, names=here.names))
         proved = {step.conclusion for step in steps}
-        for name, pattern in here.exact:  # what is in one state only let this one have the fact
-            for side, some in ((not in_new, there), (in_new, here)):
-                for fact in ((name, row) for row in some.facts(name, [pattern])[0]):
-                    alone = fact not in proved and not (here if some is there else there).holds(fact)
-                    if alone and (fact, side) not in seen:
-                        seen.add((fact, side))
-                        waiting.append((fact, side))
+        for other, is_there in here.together(lambda: [*_alone(exact, here, there)]):  # noqa: B023
+            side = in_new != is_there
+            if other not in proved and (other, side) not in seen:
+                seen.add((other, side))
+                waiting.append((other, side))
     return _Way(found, tuple(proofs))
+
+
+def _alone(patterns: list[Fact], here: NearbyFacts, there: NearbyFacts) -> Iterator[tuple[Fact, bool]]:
+    """What fits patterns in one state only, and whether it is the other one: it let this one have a fact."""
+    for name, pattern in patterns:
+        for one, other in ((there, here), (here, there)):
+            rows = [(name, row) for row in in_order(one.facts(name, [pattern])[0])]
+            both = other.holding(rows)
+            yield from ((fact, one is there) for fact in rows if fact not in both)
 
 
 def _parts_of(step: ProofStep, in_new: bool, there: NearbyFacts, parts: _Parts) -> list[_Part]:

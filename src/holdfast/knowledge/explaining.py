@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import numpy as np
 
 from holdfast.arguments import expect
 from holdfast.backends.memory.arithmetic import Undefined as EngineUndefined
 from holdfast.backends.memory.functors import Bindings, evaluate
-from holdfast.errors import Diagnostic, EvaluationError, UsageError
+from holdfast.errors import Diagnostic, EvaluationError, LimitReached, UsageError
 from holdfast.explanations.matching import ANY, Fact, FactPattern, Matcher, fits, in_order
 from holdfast.explanations.proof import Proof
 from holdfast.explanations.scope import is_test
 from holdfast.explanations.search import Explainer, SearchLimit
 from holdfast.explanations.terms import FUNCTIONS, NOTHING, Float, NoValue, Unknown, value_of
 from holdfast.explanations.ways import Derivations, Supports, derivations, supports
-from holdfast.knowledge.fact_lookup import SMALL, KeyValues
+from holdfast.knowledge.far_lookup import FarLookup
 from holdfast.knowledge.loading import load
 from holdfast.knowledge.materialisation import ReadState
 from holdfast.knowledge.origins import Rules
@@ -32,6 +32,7 @@ from holdfast.values.dictionary import Codes, Dictionary, EncodingError
 from holdfast.values.model import Record
 from holdfast.values.structures import Kind
 
+T = TypeVar("T")
 NOT_A_FACT, NOT_EXPLAINED = "E0941", "E0942"
 
 
@@ -42,6 +43,7 @@ class StoredFacts(Matcher):
         self.program = rules[1] if rules is not None else state.program
         super().__init__(self.program)
         self._lookup, self._dictionary = state.lookup, state.dictionary
+        self._far = self._lookup if isinstance(self._lookup, FarLookup) else None
         self._known: dict[tuple[str, int], dict[FactPattern, list[FactPattern]]] = {}
         self._wider: dict[tuple[str, int], dict[tuple[int, ...], None]] = {}  # columns by which facts were looked up
         self._sets: dict[Fact, set[FactPattern]] = {}
@@ -109,28 +111,39 @@ class StoredFacts(Matcher):
         for pattern in dict.fromkeys(pattern for pattern in patterns if pattern not in known):
             if ANY in pattern or not self._is_settled(place, pattern):
                 by_columns.setdefault(tuple(i for i, v in enumerate(pattern) if v is not ANY), []).append(pattern)
+        guessed: dict[FactPattern, list[FactPattern]] = {}
         for bound, some in by_columns.items():
-            fetched = self._fetched(name, bound, some)
+            misses = self._misses
+            found, fetched = dict[FactPattern, list[FactPattern]](), self._fetched(name, bound, some)
             if len(some) == 1:
-                known[some[0]] = fetched
+                found[some[0]] = fetched
             else:
-                known.update((pattern, []) for pattern in some)
+                found.update((pattern, []) for pattern in some)
                 for row in fetched:
-                    known[_masked(row, bound)].append(row)
-            if len(bound) < place[1]:
+                    found[_masked(row, bound)].append(row)
+            is_known = misses == self._misses
+            (known if is_known else guessed).update(found)
+            if is_known and len(bound) < place[1]:
                 self._wider.setdefault(place, {})[bound] = None
-        return [known[pattern] for pattern in patterns]
+        return [known[pattern] if pattern in known else guessed[pattern] for pattern in patterns]
+
+    @property
+    def _misses(self) -> int:
+        return 0 if self._far is None else self._far.misses
 
     def some_facts(self, name: str, pattern: FactPattern, most: int) -> list[FactPattern]:
-        """The first facts that fit a pattern; none, if nothing is known of them and they are many."""
+        """The first facts that fit a pattern, in order; none, if nothing is known of them and they are many."""
         relation = self.relation(name, len(pattern))
         bound = tuple(i for i, value in enumerate(pattern) if value is not ANY)
-        if relation is None or len(bound) == len(pattern) or (not bound and self.size(name, len(pattern)) > most):
-            return self.facts(name, [pattern])[0] if len(bound) == len(pattern) else []
-        if pattern in self._known.get((name, len(pattern)), ()) or not bound:
-            return self.facts(name, [pattern])[0][:most]
+        if relation is None or (not bound and self.size(name, len(pattern)) > most):
+            return []
+        if len(bound) == len(pattern) or not bound:
+            return in_order(self.facts(name, [pattern])[0])
         codes = self._codes(relation, bound, [pattern])
-        return self._decoded(relation, self._lookup.matching(relation, bound, codes)[:most]) if len(codes) else []
+        found = self._lookup.matching(relation, bound, codes) if len(codes) else codes
+        if len(found) > most:
+            found = found[np.lexsort(found.T[::-1])[:most]]
+        return in_order(self._decoded(relation, found)) if len(codes) else []
 
     def _is_settled(self, place: tuple[str, int], row: FactPattern) -> bool:
         """Whether what was looked up before says if a row is a fact; it is noted then."""
@@ -184,42 +197,43 @@ class StoredFacts(Matcher):
         relation = self.relation(name, arity)
         return 0 if relation is None else self._lookup.size(relation)
 
-    def prefetch(self, facts: Sequence[Fact]) -> None:
-        """Look up what the rules ask first that derive some facts, if each lookup is a job."""
-        if not self._lookup.is_far:
-            return
-        wanted: dict[tuple[str, int], dict[tuple[int, ...], dict[FactPattern, None]]] = {}
-        for name, pattern in (found for fact in facts for found in self._asked_first(fact)):
-            place, bound = (name, len(pattern)), tuple(i for i, value in enumerate(pattern) if value is not ANY)
-            known = self._known.setdefault(place, {})
-            if bound and pattern not in known and (ANY in pattern or not self._is_settled(place, pattern)):
-                wanted.setdefault(place, {}).setdefault(bound, {})[pattern] = None
-        asked: list[KeyValues] = []
-        for place, by_columns in wanted.items():
-            relation = self.relation(*place)
-            if relation is not None and self._lookup.size(relation) > SMALL:
-                lookups = ((bound, self._codes(relation, bound, some)) for bound, some in by_columns.items())
-                asked += [(relation, bound, codes) for bound, codes in lookups if len(codes)]
-        if len(asked) > 1:
-            self._note(wanted, self._lookup.together(asked))
+    def together(self, work: Callable[[], T]) -> T:
+        """What some work gives.  If facts are far away, it is done with what is known of them, again and again until
+        nothing that it looks up is missing; so it should change nothing, and may fail for lack of facts."""
+        far = self._far
+        if far is None or far.is_gathering:
+            return work()
+        noted = self.asked, self.absent, self.exact
+        while True:
+            self.asked, self.absent, self.exact = dict(noted[0]), dict(noted[1]), dict(noted[2])
+            with far.gathering():
+                try:
+                    found = work()
+                except Exception as error:
+                    if not far.misses or isinstance(error, LimitReached):
+                        raise
+            if not far.misses:
+                return found
+            far.fetch()
 
-    def _note(
-        self, wanted: dict[tuple[str, int], dict[tuple[int, ...], dict[FactPattern, None]]], found: dict[str, Codes]
-    ) -> None:
-        """Remember the facts that fit patterns."""
-        for place, by_columns in wanted.items():
-            relation = self.relation(*place)
-            if relation is None or relation.name not in found:
+    def prefetch(self, facts: Sequence[Fact]) -> None:
+        """Look up what the rules ask first that derive some facts, if they are far away, when something is looked up.
+
+        The order in which conditions are matched asks one after the other.
+        """
+        for name, pattern in (found for fact in facts for found in self._asked_first(fact)) if self._far else ():
+            place, bound = (name, len(pattern)), tuple(i for i, value in enumerate(pattern) if value is not ANY)
+            known, relation = self._known.setdefault(place, {}), self._there(*place)
+            if relation is None or not bound or pattern in known:
                 continue
-            rows = self._decoded(relation, found[relation.name])
-            for bound, patterns in by_columns.items():
-                known = self._known[place]
-                known.update((pattern, []) for pattern in patterns)
-                for row in rows:
-                    if (masked := _masked(row, bound)) in patterns:
-                        known[masked].append(row)
-                if len(bound) < place[1]:
-                    self._wider.setdefault(place, {})[bound] = None
+            if ANY in pattern or not self._is_settled(place, pattern):
+                codes = self._codes(relation, bound, [pattern])
+                if self._far is not None and len(codes) and self._far.suggest(relation, bound, codes):
+                    self.facts(name, [pattern])
+
+    def _there(self, name: str, arity: int) -> Relation | None:
+        """A relation, if the backend has it."""
+        return self.relation(name, arity)
 
     def _asked_first(self, fact: Fact) -> Iterator[Fact]:
         """The patterns of atoms of rules that derive a fact, as far as the fact determines them."""

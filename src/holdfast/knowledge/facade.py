@@ -160,11 +160,15 @@ class KnowledgeBase(Readable):
         that may be edited; the default is all that no rule derives.  Raises `LimitReached` if no repair is found within
         `seconds`.
         """
+        from holdfast.explanations.search import SearchLimit
+        from holdfast.knowledge.copies import copied
         from holdfast.knowledge.repairing import RepairSearch, goals
 
         refuse_size_limits(self.program)
-        asked = goals(self._state, make, unmake, may_insert, may_delete)
-        return RepairSearch(self._state, self.what_if, asked, seconds).repairs(limit, edits)
+        asked, within = goals(self._state, make, unmake, may_insert, may_delete), SearchLimit(seconds, None)
+        with within.heeded("repair"):
+            near = copied(self._state) or self
+        return RepairSearch(near._state, near.what_if, asked, within).repairs(limit, edits)
 
     @reading
     def parsed_fact(self, fact: str) -> tuple[str, Row]:

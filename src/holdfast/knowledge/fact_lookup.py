@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import partial
-from typing import Protocol, TypeAlias
+from typing import Protocol
 
 import numpy as np
 
-from holdfast.backends.abilities import PinnedFacts, Versioned, relation_size, virtual_relations
+from holdfast.backends.abilities import PinnedFacts, relation_size, virtual_relations
 from holdfast.backends.protocol import Backend, Deferred, Facts
 from holdfast.knowledge.relations import drop_relations
 from holdfast.plans import Plan, Read
@@ -19,9 +19,6 @@ from holdfast.values.dictionary import Codes
 _KEY = "?key"
 SMALL = 1_000
 """Facts of a relation that are all fetched from a backend without versions."""
-_MANY = 10_000  # facts of a relation that are not fetched beforehand
-KeyValues: TypeAlias = tuple[Relation, tuple[int, ...], Codes]
-"""What to look up: distinct tuples of values in some columns of a relation, ascending."""
 
 
 class FactLookup(Protocol):
@@ -47,10 +44,6 @@ class FactLookup(Protocol):
 
     def matching(self, relation: Relation, key: tuple[int, ...], values: Codes, *, explicit: bool = False) -> Codes:
         """Those that have one of some distinct tuples of values in some columns, ascending, but not in all."""
-        ...
-
-    def together(self, asked: Sequence[KeyValues]) -> dict[str, Codes]:
-        """By relation, the facts that one of several lookups would give; none of a relation that has too many."""
         ...
 
     def close(self) -> None:
@@ -83,10 +76,6 @@ class PinnedLookup(FactLookup):
         """Those that have one of some distinct tuples of values in some columns."""
         return self._facts.matching(relation, key, values, explicit=explicit)
 
-    def together(self, asked: Sequence[KeyValues]) -> dict[str, Codes]:
-        """Nothing: one lookup after the other costs the same."""
-        return {}
-
     def close(self) -> None:
         """Nothing: a version is released with its reader."""
 
@@ -94,13 +83,13 @@ class PinnedLookup(FactLookup):
 class BackendLookup(FactLookup):
     """Looks facts up in a backend, while nothing is committed: a relation of keys, joined with the facts.
 
-    The facts of a small relation are fetched once: each join has to be compiled, and on Spark each is a job.
+    The facts of a small relation are fetched once: each join has to be compiled.
     """
 
-    stays = False
+    stays = is_far = False
 
     def __init__(self, backend: Backend) -> None:
-        self._backend, self.is_far = backend, backend.ability(Versioned) is None
+        self._backend = backend
         self._plans: dict[tuple[str, tuple[int, ...]], Plan] = {}
         self._added: list[Relation] = []
         self._sizes: dict[tuple[str, bool], int] = {}
@@ -134,27 +123,18 @@ class BackendLookup(FactLookup):
             found: Codes = rows[virtual.now().has(rows)]
             return found
         if self.size(relation, explicit=explicit) <= SMALL:
-            return _with_one_of(rows, range(relation.arity), self.all(relation, explicit=explicit))
+            return with_one_of(rows, range(relation.arity), self.all(relation, explicit=explicit))
         there = self._backend.facts({relation.name: rows}, known=True) & self._set(explicit)
         return _codes(self._backend.rows(relation.name, there))
 
     def matching(self, relation: Relation, key: tuple[int, ...], values: Codes, *, explicit: bool = False) -> Codes:
         """Those that have one of some distinct tuples of values in some columns."""
         if self.size(relation, explicit=explicit) <= SMALL:
-            return _with_one_of(self.all(relation, explicit=explicit), key, values)
+            return with_one_of(self.all(relation, explicit=explicit), key, values)
         keys = self._backend.facts({self._key(relation, key): values})
         sources = {Read.DELTA: keys, Read.ALL: self._set(explicit)}
         found = self._backend.apply([self._plan(relation, key)], sources).support()
         return _codes(self._backend.rows(relation.name, found))
-
-    def together(self, asked: Sequence[KeyValues]) -> dict[str, Codes]:
-        """By relation, the facts that one of several lookups would give, found by one query."""
-        keys = self._backend.facts({self._key(relation, key): values for relation, key, values in asked})
-        plans = [self._plan(relation, key) for relation, key, _ in asked]
-        found = self._backend.apply(plans, {Read.DELTA: keys, Read.ALL: self._backend.materialisation}).support()
-        sizes = found.sizes()
-        few = {relation.name for relation, _, _ in asked if sizes.get(relation.name, 0) <= _MANY}
-        return {name: _codes(self._backend.rows(name, found)) for name in few}
 
     def close(self) -> None:
         """Drop the relations of keys."""
@@ -185,7 +165,7 @@ def _codes(rows: Codes | Deferred) -> Codes:
     return rows if isinstance(rows, np.ndarray) else rows.codes()
 
 
-def _with_one_of(rows: Codes, key: Iterable[int], values: Codes) -> Codes:
+def with_one_of(rows: Codes, key: Iterable[int], values: Codes) -> Codes:
     """Those rows that have one of some tuples of values in some columns."""
     wanted = set(map(tuple, values.tolist()))
     found: Codes = rows[[tuple(row) in wanted for row in rows[:, list(key)].tolist()]]

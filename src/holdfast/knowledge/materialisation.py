@@ -6,12 +6,14 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
+from weakref import WeakValueDictionary
 
-from holdfast.backends.abilities import housekeeping
+from holdfast.backends.abilities import Lookups, housekeeping
 from holdfast.backends.protocol import Backend
 from holdfast.deadline import within
 from holdfast.errors import LimitReached
 from holdfast.knowledge.fact_lookup import BackendLookup, FactLookup
+from holdfast.knowledge.far_lookup import FarLookup
 from holdfast.language import tree
 from holdfast.language.editing import rules_named
 from holdfast.maintenance.commit import CommitStep
@@ -133,11 +135,17 @@ class Materialisation:
         """What is to be done when a commit has happened; it does not raise."""
         self.observers: list[Callable[[Sequence[Change]], None]] = []
         """Receive the changes of each commit when it has happened, one after the other; they do not raise."""
+        self._far_lookups = WeakValueDictionary[int, FarLookup]()  # by version: what one has found, others use
 
     @property
     def lookup(self) -> FactLookup:
         """The facts, to be looked up; it is to be closed."""
-        return BackendLookup(self.backend)
+        lookups = self.backend.ability(Lookups)
+        if lookups is None:
+            return BackendLookup(self.backend)
+        found = self._far_lookups.get(self.version) or FarLookup(self.backend, lookups)
+        self._far_lookups[self.version] = found
+        return found
 
     @property
     def takes_one_by_one(self) -> bool:

@@ -13,6 +13,7 @@ from holdfast.knowledge.explaining import StoredFacts
 from holdfast.knowledge.materialisation import Materialisation
 from holdfast.knowledge.origins import Moved, Rules
 from holdfast.language.printer import show_rule
+from holdfast.program.model import Relation
 from holdfast.relation_view import RelationView
 
 _Index: TypeAlias = dict[FactPattern, list[FactPattern]]
@@ -117,8 +118,8 @@ class NearbyFacts(StoredFacts):
         there = [row for row in rows if self._is_there(name, len(row))]
         return super().given((name, row) for row in there)
 
-    def prefetch(self, facts: Sequence[Fact]) -> None:
-        """Nothing: what is looked up is not all in the backend."""
+    def _there(self, name: str, arity: int) -> Relation | None:
+        return self.relation(name, arity) if self._is_there(name, arity) else None
 
     def given_matching(self, name: str, patterns: Sequence[FactPattern]) -> list[FactPattern]:
         """The explicit facts that fit one of some patterns, which have values in the same columns."""

@@ -83,10 +83,9 @@ class RepairSearch:
         state: Materialisation,
         what_if: Callable[[Update], Change],
         asked: RepairGoals,
-        seconds: float | None,
+        limit: SearchLimit,
     ) -> None:
-        self._state, self._what_if, self._asked = state, what_if, asked
-        self._limit = SearchLimit(seconds, None)
+        self._state, self._what_if, self._asked, self._limit = state, what_if, asked, limit
         self._found: dict[frozenset[Edit], Repair] = {}
         self._failed: set[frozenset[Edit]] = set()
         self._values = ColumnValues(state, (*asked.make, *asked.unmake))
@@ -213,8 +212,13 @@ class RepairSearch:
 
     def _try(self, edits: frozenset[Edit]) -> Change | None:
         """What edits would change; None if they are refused, because a rule has no value for them, say."""
-        with suppress(HoldfastError):
-            return self._what_if(self._update(edits))
+        with self._limit.heeded("repair"):
+            try:
+                return self._what_if(self._update(edits))
+            except LimitReached:
+                self._limit.check(0, "repair")  # or it is a limit of the knowledge base, which refuses them
+            except HoldfastError:
+                pass
         return None
 
     @contextmanager

@@ -54,7 +54,10 @@ class SuspectFacts(StoredFacts):
         if (name, arity) not in self._keys:
             codes = self._explicit_codes(self.relation(name, arity)) if arity > 1 else None
             few = codes is None or len(codes) < _FEWEST
-            self._keys[name, arity] = frozenset() if few else frozenset(i for i in range(arity) if _is_key(codes[:, i]))  # type: ignore[index]
+            found = frozenset() if few else frozenset(i for i in range(arity) if _is_key(codes[:, i]))  # type: ignore[index]
+            if self._misses:
+                return found
+            self._keys[name, arity] = found
         return self._keys[name, arity]
 
     def are_joined(self, name: str, arity: int, one: int, other: int) -> bool:
@@ -66,7 +69,7 @@ class SuspectFacts(StoredFacts):
         """Whether a value is the one end of a hierarchy: the only one of the other column that is not in this one."""
         relation = self.relation(name, arity)
         codes = self._explicit_codes(relation)
-        if relation is None or codes is None or arity != 2 or not self.are_joined(name, arity, 0, 1):
+        if relation is None or codes is None or self._misses or arity != 2 or not self.are_joined(name, arity, 0, 1):
             return False
         if (name, place) not in self._last:
             self._last[name, place] = np.setdiff1d(codes[:, 1 - place], codes[:, place])
@@ -94,7 +97,10 @@ class SuspectFacts(StoredFacts):
             return None
         if relation.name not in self._codes_given:
             size, nothing = self._lookup.size(relation, explicit=True), np.empty((0, relation.arity), np.int64)
+            misses = self._misses
             found = self._lookup.all(relation, explicit=True) if 0 < size <= _MOST else None
+            if misses != self._misses:
+                return None
             self._codes_given[relation.name] = found if size else nothing
         return self._codes_given[relation.name]
 
@@ -111,8 +117,10 @@ def why_not(text: str, state: ReadState, seconds: float | None, size: int | None
         if source.facts(goal[0], [goal[1]])[0]:
             return None
         certificate = cache(partial(_certificate, source, goal, seconds, size))
-        found, near = reasons(source, goal), nearest(source, goal[0], [goal[1]])
-        absence = Absence(goal, found, near, suspects(source, goal), certificate, source.names)
+        found, near, likely = source.together(
+            lambda: (reasons(source, goal), nearest(source, goal[0], [goal[1]]), suspects(source, goal))
+        )
+        absence = Absence(goal, found, near, likely, certificate, source.names)
         if not source.stays:
             with suppress(LimitReached):
                 certificate()

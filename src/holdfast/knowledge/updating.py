@@ -96,7 +96,7 @@ class Updater:
         """Mark what the next update in a queue deletes while another one is applied; None turns marking off."""
         state = self._state
         state.maintainer.marking = self._prefetcher = None
-        if queue is None:  # import nothing: the interpreter may be shutting down
+        if queue is None:
             return None
         from holdfast.maintenance.marking import Marking, derived
 
@@ -116,6 +116,8 @@ class Updater:
         self._forget_prefetched()
 
     def _facts(self, update: Update) -> FactChange:
+        if (marking := self._state.maintainer.marking) is not None and marking.is_over:
+            self.look_ahead(None)
         if self._prefetcher is not None:
             return self._prefetcher.take(update, self._state.program)
         [both] = self._encoder.encode((update,), self._state.program)

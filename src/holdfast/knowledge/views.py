@@ -73,7 +73,8 @@ class Views:
         return ExplicitChange(deleted, inserted, update.add_rules, update.remove_rules, in_parts, types)
 
     def _by_relation(self, facts: FactSet, program: Program) -> dict[str, RelationView]:
-        sizes, found = facts.sizes(), dict[str, RelationView]()
+        found: dict[str, RelationView] = {}
+        sizes = facts.sizes()
         for name in sorted(sizes, key=program.places.__getitem__) if len(sizes) > 1 else sizes:
             relation = program.relations[name]
             if sizes[name] and not relation.auxiliary:

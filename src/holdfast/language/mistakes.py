@@ -99,19 +99,23 @@ def lone_surrogate(code: str, shown: str) -> Mistake:
     )
 
 
+_ALSO: Final = {"||": ", and strings are joined by cat(s, t)", "=>": ", and a rule `head :- body`"}
+
+
 def _spelled(wrong: str, right: str, meaning: str) -> Mistake:
-    return Mistake("E0108", f"`{wrong}` is not part of the language", f"{meaning} is written `{right}`")
+    help = f"{meaning} is written `{right}`{_ALSO.get(wrong, '')}"
+    return Mistake("E0108", f"`{wrong}` is not part of the language", help)
 
 
 _MEANINGS: Final = {
-    "=": ("EQUALS", "equality", ("==",)),
+    "=": ("EQUALS", "equality", ("==", ":=")),
     "!=": ("COMPARE", "inequality", ("<>", "\\=", "=\\=", "\\==", "≠")),
     "<=": ("COMPARE", "less or equal", ("=<", "≤")),
     ">=": ("COMPARE", "greater or equal", ("=>", "≥")),
     "!": ("NOT", "negation", ("\\+", "~", "¬")),
     ",": ("COMMA", "“and”", ("&&", "&", "∧")),
     ";": ("SEMICOLON", "“or”", ("||", "∨")),
-    ":-": ("IF", "“if”", ("<-", "←", ":=")),
+    ":-": ("IF", "“if”", ("<-", "←")),
 }
 # A foreign spelling: its mistake, and the token to continue with.
 SPELLINGS: Final[dict[str, tuple[Mistake, str, str]]] = {

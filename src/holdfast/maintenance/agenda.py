@@ -25,7 +25,8 @@ class Agenda:
         has changed so far; `changed` is asked after each."""
         due = [*self._edited, *(self._own[name] for name in given)]
         heapify(due)
-        last, seen = -1, set[str]()
+        last = -1
+        seen: set[str] = set()
         while due:
             number = heappop(due)
             if number == last:

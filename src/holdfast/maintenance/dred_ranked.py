@@ -23,7 +23,14 @@ import numpy as np
 from holdfast.backends.abilities import LateRanking, Ranking
 from holdfast.backends.protocol import Bag, Deferred, Facts
 from holdfast.maintenance import dred_counting
-from holdfast.maintenance.stratum import LateInputs, Stratum, delta_sources, is_positive, predicates_read
+from holdfast.maintenance.stratum import (
+    LateInputs,
+    Stratum,
+    delta_sources,
+    is_positive,
+    predicates_read,
+    read_old,
+)
 from holdfast.plans import Plan, Read
 from holdfast.program.model import Rule
 from holdfast.values.dictionary import Codes
@@ -176,7 +183,10 @@ class RankedStratum:
     def _recursive_heads(self, rules: tuple[Rule, ...], Ip: Facts, In: Facts, Δ: Facts) -> tuple[Bag, Bag]:
         """Π_r⟦Ip, In : Δ⟧."""
         plans = self._plans.recursive(Δ.sizes(), rules)
-        return self._apply(plans, {Read.ALL: Ip, Read.OLD: Ip - Δ, Read.DELTA: Δ, Read.ABSENT: In})
+        sources = {Read.ALL: Ip, Read.DELTA: Δ, Read.ABSENT: In}
+        if read_old(plans):
+            sources[Read.OLD] = Ip - Δ
+        return self._apply(plans, sources)
 
     def _apply(self, plans: Sequence[Plan], sources: Mapping[Read, Facts]) -> tuple[Bag, Bag]:
         instances, founded = self.ranks.apply_ranked(plans, sources)

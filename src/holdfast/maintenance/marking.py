@@ -111,6 +111,7 @@ class Marking:
     look: Callable[[], Facts | None]
     links: Links
     derived: Collection[str]  # predicates that head rules; only facts of others are certain to go when deleted
+    is_over: bool = False  # the stream has ended
 
     def __post_init__(self) -> None:
         self._marked: Facts | None = None

@@ -6,12 +6,15 @@ from collections.abc import Callable, Mapping, Sequence
 
 from holdfast.backends.abilities import Ranking, tuning
 from holdfast.backends.protocol import Backend, Facts
+from holdfast.maintenance.stratum import read_old
 from holdfast.maintenance.watch import Stopwatch, Watch
 from holdfast.plans import Planner, Read
 from holdfast.program.impact import rule_key
 from holdfast.program.model import Rule
 from holdfast.program.show import shown_names
 from holdfast.quick_dataclass import dataclass
+
+_MANY, _TOGETHER = 10_000, 64  # instances and rounds, from which on ranks are no longer put off
 
 
 @dataclass(frozen=True)
@@ -79,21 +82,26 @@ def evaluate(
         if Δ:
             if not take(Δ):
                 break
-            if ranks is not None:
-                ranks.enter(Δ)
             Π_r = turns.now(Δ)
         else:
             Δ, Π_r = turns.late()
-        sources = {Read.ALL: J, Read.OLD: J - Δ, Read.DELTA: Δ, Read.ABSENT: J}
-        N = backend.apply(planner.recursive(Δ.sizes(), Π_r), sources)  # Π_r⟦I : Δ⟧
-        Cr.add(N)
-        instances += len(N)
+        plans = planner.recursive(Δ.sizes(), Π_r)
+        sources = {Read.ALL: J, Read.DELTA: Δ, Read.ABSENT: J}
+        if read_old(plans):
+            sources[Read.OLD] = J - Δ
+        N = backend.apply(plans, sources)  # Π_r⟦I : Δ⟧
+        found = len(N)
         Δ = N.support() - K
+        if found > len(Δ) or found > _MANY:  # facts that are there may gain derivations, which are not founded
+            turns.rank()
+        Cr.add(N)
+        instances += found
+    turns.rank()
     return instances
 
 
 class _Turns:
-    """Which rules see new facts at once, and which wait until the others are done."""
+    """Which rules see new facts at once, and which wait until the others are done; and the ranks of these facts."""
 
     def __init__(self, planner: Planner, ranks: Ranking | None) -> None:
         self._planner, self._ranks = planner, ranks
@@ -103,11 +111,23 @@ class _Turns:
         self._late = tuple[Rule, ...]()
         self.missed: dict[int, list[Facts]] = {}  # by place, since the same rule may occur twice
         self._since: dict[int, int] = {}  # the first rank that a rule missed
+        self._unranked: list[Facts] = []  # of the last rounds, whose Cr is as it was then
+
+    def rank(self) -> None:
+        """The facts of the last rounds get their ranks and Cw, before Cr moves."""
+        if self._ranks is not None:
+            self._ranks.enter(*self._unranked)
+        self._unranked = []
 
     def now(self, Δ: Facts) -> tuple[Rule, ...]:
         """The rules that see facts at once."""
+        self._unranked.append(Δ)
+        if len(self._unranked) > _TOGETHER:
+            self.rank()
         if not self.missed:
             self._late = self._planner.late(Δ.sizes()) if self._may_wait else ()
+        if self._late:
+            self.rank()
         for place in range(len(self._late)):
             self.missed.setdefault(place, []).append(Δ)
             if self._ranks is not None:

@@ -220,7 +220,10 @@ class Stratum:
         plans = self.planner.for_scattered.recursive(Δ.sizes(), rules) if rules else ()
         if not plans:
             return self.backend.apply((), {})
-        return self.apply(plans, {Read.ALL: Ip, Read.OLD: Ip - Δ, Read.DELTA: Δ, Read.ABSENT: In}, phase)
+        sources = {Read.ALL: Ip, Read.DELTA: Δ, Read.ABSENT: In}
+        if read_old(plans):
+            sources[Read.OLD] = Ip - Δ
+        return self.apply(plans, sources, phase)
 
     def derived_goals(self, rules: Iterable[Rule], Ip: Facts, In: Facts, goals: Facts) -> Bag:
         """The goals that are heads of instances over (Ip, In), once for each instance: rules run backwards."""
@@ -254,10 +257,15 @@ class Stratum:
         return self.apply(touched, {Read.ALL: I, Read.DELTA: changes})
 
 
+def read_old(plans: Iterable[Plan]) -> bool:
+    """Whether some plan reads what is there without the changed facts; to make that set takes part of a small round."""
+    return any(map(_READS_OLD, plans))
+
+
 def delta_sources(I: Facts, P: Facts, N: Facts, plans: Iterable[Plan] | None = None) -> dict[Read, Facts]:
     """The sources of the atoms of Π⟦I : P, N⟧; of some plans, if they are given, only what they read."""
     found = {Read.ALL: I, Read.DELTA: P, Read.ABSENT: I, Read.ABSENT_DELTA: N}
-    if plans is None or any(map(_READS_OLD, plans)):
+    if plans is None or read_old(plans):
         found |= {Read.OLD: I - P, Read.ABSENT_OLD: I | N}
     return found
 

@@ -166,7 +166,8 @@ class Planner:
         """Plans for the instances that use a changed fact: P in a positive atom, N in a negated one."""
         if not positive and not negative:
             return ()
-        readers, found = self._readers_of(rules), list[tuple[int, int, int, Rule]]()
+        readers = self._readers_of(rules)
+        found: list[tuple[int, int, int, Rule]] = []
         for uses, sizes in ((readers.positive, positive), (readers.negative, negative)):
             for name, size in sizes.items():
                 if size and name in uses:

@@ -21,6 +21,7 @@ from holdfast.program.core import (
 from holdfast.program.evidence import Classes, Strength
 from holdfast.program.functors import FUNCTORS, NUMERIC, ORDERED, TESTS, UNARY_OPERATORS, Functor
 from holdfast.program.names import Names
+from holdfast.program.records import directions
 from holdfast.values import Type
 from holdfast.values.structures import Structure
 
@@ -41,12 +42,15 @@ class Inference:
         self._classes = Classes(diagnostics)
         self._links: list[tuple[int, int]] = []
         self._rule = FACTS
+        self._makes = False  # whether the records that are met are made, not taken apart
         for fact in program.facts:
             self._head(fact)
         for index, rule in enumerate(program.rules):
             self._rule = index
+            apart = directions(rule.body)
             for literal in rule.body:
                 look_at_the_clock()
+                self._makes = not apart.get(id(literal), True)
                 self._literal(literal)
             self._head(rule.head)
             if rule.limit is not None:
@@ -133,6 +137,7 @@ class Inference:
 
     def _atom(self, atom: CoreAtom, strength: Strength) -> None:
         relation = self._scope.relations[atom.predicate]
+        self._makes = strength is Strength.DEMAND
         for index, argument in enumerate(atom.arguments):
             if isinstance(argument, tree.Wildcard):
                 continue
@@ -190,7 +195,8 @@ class Inference:
                 kind = kinds[number]
                 type = Type.RECORD if isinstance(kind, Structure) else kind
                 reason = f"field {number + 1} of {f'${branch}' if branch else structure.name} is {kind.value}"
-                strength = Strength.BIND if isinstance(inside, tree.Variable) else Strength.DEMAND
+                binds = isinstance(inside, tree.Variable) and not self._makes
+                strength = Strength.BIND if binds else Strength.DEMAND
                 self._classes.add(place, strength, type, inside.span, reason)
 
     def _functor(self, functor: Functor, arguments: tuple[tree.Term, ...], result: tree.Term | None = None) -> None:

@@ -37,9 +37,30 @@ def with_record_types(program: CoreProgram, scope: Names, diagnostics: Diagnosti
     written = any(isinstance(t, STRUCTURED) for clause in clauses for literal in clause for t in literal_terms(literal))
     if not written and not scope.types.has_structures:
         return program
-    rules = tuple(_Rule(scope, diagnostics).rule(rule) for rule in program.rules)
-    facts = tuple(_Rule(scope, diagnostics).fact(fact) for fact in program.facts)
+    columns = _columns_of_aggregates(program, scope)
+    rules = tuple(_Rule(scope, diagnostics, columns).rule(rule) for rule in program.rules)
+    facts = tuple(_Rule(scope, diagnostics, columns).fact(fact) for fact in program.facts)
     return replace(program, rules=rules, facts=facts)
+
+
+ColumnStructures = dict[tuple[str, int], Structure]
+
+
+def _columns_of_aggregates(program: CoreProgram, scope: Names) -> ColumnStructures:
+    """The types of the records in auxiliary relations, which the rules that read and fill them know."""
+    columns: ColumnStructures = {}
+    known = -1
+    while program.aggregates and known != len(columns):
+        known = len(columns)
+        for rule in program.rules:
+            _Rule(scope, Diagnostics(), columns).learn(rule)
+        for aggregate in program.aggregates:
+            for place, column in enumerate(aggregate.group):
+                pair = ((aggregate.predicate, place), (aggregate.source, column))
+                for one, other in (pair, pair[::-1]):
+                    if other in columns:
+                        columns.setdefault(one, columns[other])
+    return columns
 
 
 def directions(body: tuple[CoreLiteral, ...]) -> dict[int, bool]:
@@ -60,22 +81,37 @@ def directions(body: tuple[CoreLiteral, ...]) -> dict[int, bool]:
 class _Rule:
     """Determines the types of the records of one rule, and adds them."""
 
-    def __init__(self, scope: Names, diagnostics: Diagnostics) -> None:
-        self._scope, self._diagnostics = scope, diagnostics
+    def __init__(self, scope: Names, diagnostics: Diagnostics, columns: ColumnStructures) -> None:
+        self._scope, self._diagnostics, self._columns = scope, diagnostics, columns
         self._variables: dict[str, Structure] = {}
         self._terms: dict[int, Structure] = {}
         self._clashed: set[str] = set()
 
     def rule(self, rule: CoreRule) -> CoreRule:
         """A rule with types."""
-        literals = (*rule.body, rule.head)
+        self._visit_all((*rule.body, rule.head))
+        head = self._typed_atom(rule.head)
+        return replace(rule, head=head, body=tuple(self._typed(literal) for literal in rule.body))
+
+    def learn(self, rule: CoreRule) -> None:
+        """Note the types of the records that the rule has in auxiliary relations."""
+        auxiliary = [a for a in (*rule.body, rule.head) if isinstance(a, CoreAtom) and self._is_auxiliary(a)]
+        if auxiliary:
+            self._visit_all((*rule.body, rule.head))
+        for atom in auxiliary:
+            for place, argument in enumerate(atom.arguments):
+                if (structure := self._of(argument)) is not None:
+                    self._columns.setdefault((atom.predicate, place), structure)
+
+    def _is_auxiliary(self, atom: CoreAtom) -> bool:
+        return self._scope.relations[atom.predicate].auxiliary
+
+    def _visit_all(self, literals: tuple[CoreLiteral, ...]) -> None:
         known = -1
         while known != len(self._variables) + len(self._terms):
             known = len(self._variables) + len(self._terms)
             for literal in literals:
                 self._visit(literal)
-        head = self._typed_atom(rule.head)
-        return replace(rule, head=head, body=tuple(self._typed(literal) for literal in rule.body))
 
     def fact(self, fact: CoreAtom) -> CoreAtom:
         """A fact with types."""
@@ -90,8 +126,9 @@ class _Rule:
         match literal:
             case CoreAtom(predicate=predicate, arguments=arguments):
                 names = self._scope.relations[predicate].type_names
-                for argument, name in zip(arguments, names, strict=True):
-                    self._is(argument, None if name is None else self._scope.types.structure(name))
+                for place, (argument, name) in enumerate(zip(arguments, names, strict=True)):
+                    known = self._columns.get((predicate, place))
+                    self._is(argument, known if name is None else self._scope.types.structure(name))
             case CoreCompare(operator="=" | "!=", left=left, right=right):
                 self._is(left, self._of(right))
                 self._is(right, self._of(left))

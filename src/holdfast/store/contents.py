@@ -82,7 +82,8 @@ def pack(changes: Iterable[ExplicitChange], notes: Sequence[Note] = (), now: dat
         found: dict[str, object] = {}
         for name, view in given.items():
             if len(view) <= few:
-                found[name] = view.codes.tolist() if set(view.types) == {Type.NUMBER} else list(view)
+                is_plain = all(type is Type.NUMBER for type in view.types)
+                found[name] = view.codes.tolist() if is_plain else list(view)
             else:
                 tables.append(_stream(view.to_arrow()))
                 found[name] = {"arrow": [place, place := place + len(tables[-1])]}
@@ -91,14 +92,10 @@ def pack(changes: Iterable[ExplicitChange], notes: Sequence[Note] = (), now: dat
     items = []
     for change in changes:
         few = -1 if change.add_rules or change.remove_rules else _FEW  # facts may determine types; tables keep them
-        item = {
-            "delete": facts(change.delete, few),
-            "insert": facts(change.insert, few),
-            "add_rules": list(change.add_rules),
-            "remove_rules": list(change.remove_rules),
-            "in_parts": list(change.in_parts),
-            "types": change.types,
-        }
+        item: dict[str, object] = {"delete": facts(change.delete, few), "insert": facts(change.insert, few)}
+        if few < 0:
+            item |= {"add_rules": list(change.add_rules), "remove_rules": list(change.remove_rules)}
+            item |= {"in_parts": list(change.in_parts), "types": change.types}
         items.append({key: value for key, value in item.items() if value})
     time = (now or datetime.now(UTC)).isoformat(timespec="milliseconds")
     content = {"time": time, **({"notes": list(map(dict, notes))} if any(notes) else {}), "updates": items}

@@ -136,8 +136,9 @@ class Stream:
                     if answer.error is not None and not self._keep_going:
                         raise answer.error
                     yield answer
-        finally:
-            self._base.marking(None)
+        finally:  # takes no lock of the knowledge base: the garbage collector may run this in any thread, at any time
+            if marking is not None:
+                marking.is_over = True
             self.queue.close()
 
     def _next(self, first: Incoming, marking: Marking | None) -> Iterator[Answer]:

@@ -19,6 +19,7 @@ from holdfast.maintenance.watch import Watch
 from holdfast.settings import Limits
 from holdfast.values.dictionary import Dictionary
 
+from ..entering import entering
 from ..memory.building import numbers, rows
 
 CLOSURE = "path(x, y) :- edge(x, y).\npath(x, z) :- path(x, y), edge(y, z).\n"
@@ -277,3 +278,12 @@ def test_a_functor_that_uses_its_own_knowledge_base_is_refused() -> None:
     with pytest.raises(EvaluationError, match="inside one of its own calls"):
         opened[0].apply(Update(insert={"n": [(i,) for i in range(2, 90)]}))
     assert set(opened[0]["m"]) == {(1,)}
+
+
+@pytest.mark.parametrize("engine", ["memory", "parted[2]", "parted[5]"])
+def test_a_limit_on_facts_stops_a_batch(engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    square = ".decl n(x: number)\n.decl s(x: number, y: number)\ns(x, y) :- n(x), n(y)."
+    facts = {"n": [(number,) for number in range(600)]}
+    with entering("s", monkeypatch) as sizes, pytest.raises(LimitReached, match="more than 5,000 facts"):
+        holdfast.from_text(square, facts, engine=engine, limits=Limits(facts=5_000))
+    assert sum(sizes.values()) < 5_000 + 1_024 * 5

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import queue
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import tests.pipeline.conftest
 from holdfast.backends.spark_parted.jobs import DIRECT, SHUFFLE
+from holdfast.backends.spark_parted.links import Door, Link
 from holdfast.backends.spark_parted.recording import RecordedShard
+from holdfast.backends.spark_parted.task import LOOPBACK
 
 from . import threads
 
@@ -26,6 +29,20 @@ def small(spark: SparkSession, **settings: int | None) -> SparkSession:
         if value is not None:
             made.conf.set(f"spark.holdfast.{name}", str(value))
     return made
+
+
+@pytest.fixture
+def guests() -> queue.Queue[tuple[Link, Any]]:
+    """Who has come through the door, with what they said."""
+    return queue.Queue()
+
+
+@pytest.fixture
+def door(request: pytest.FixtureRequest, guests: queue.Queue[tuple[Link, Any]]) -> Iterator[Door]:
+    """A door for those who have the key of the test's file."""
+    made = Door(LOOPBACK, request.module.KEY, lambda link, hello: guests.put((link, hello)))
+    yield made
+    made.close()
 
 
 @pytest.fixture

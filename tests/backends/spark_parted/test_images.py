@@ -136,7 +136,7 @@ def test_on_a_cluster_images_of_closed_knowledge_bases_go(tmp_path: Path) -> Non
     def made(name: str) -> Path | None:
         base = tmp_path / f"base-{name}"
         base.mkdir()
-        settings = TaskSettings(("", 0), JobKey(b""), name, 2, False, str(base), str(tmp_path / "local"))
+        settings = TaskSettings(("", 0), JobKey(b""), name, False, str(base), str(tmp_path / "local"))
         found = image_folder(settings)
         return None if found is None else Path(found)
 
@@ -148,7 +148,7 @@ def test_on_a_cluster_images_of_closed_knowledge_bases_go(tmp_path: Path) -> Non
 
 
 def test_a_folder_that_others_can_write_to_has_no_images(tmp_path: Path) -> None:
-    settings = TaskSettings(("", 0), JobKey(b""), "a", 2, False, str(tmp_path), str(tmp_path / "local"))
+    settings = TaskSettings(("", 0), JobKey(b""), "a", False, str(tmp_path), str(tmp_path / "local"))
     folder = image_folder(settings)
     assert folder is not None
     Path(folder).parent.chmod(0o777)

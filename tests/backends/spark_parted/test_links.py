@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-import queue
 import socket
 from contextlib import suppress
 from multiprocessing.connection import Connection
@@ -14,22 +13,11 @@ import pytest
 
 from holdfast.backends.parted.partition import PartedPlan
 from holdfast.backends.spark_parted.links import Door, JobKey, PlanNumbers, connected, unpacked
+from holdfast.backends.spark_parted.task import LOOPBACK
+from holdfast.errors import SourceText, Span
 from holdfast.plans.model import GOAL, Plan
 
-LOOPBACK = "127.0.0.1"
 KEY = JobKey(b"k" * 32)
-
-
-@pytest.fixture
-def guests() -> Any:
-    return queue.Queue()
-
-
-@pytest.fixture
-def door(guests: Any) -> Any:
-    made = Door(LOOPBACK, KEY, lambda connection, hello: guests.put((connection, hello)))
-    yield made
-    made.close()
 
 
 def test_both_sides_know_the_secret(door: Door, guests: Any) -> None:
@@ -109,3 +97,14 @@ def test_a_forgotten_plan_has_another_number() -> None:
     numbers.forget([made])
     [again] = unpacked(numbers.packed([made])[0], known)
     assert again is not one
+
+
+def test_the_text_of_a_program_is_sent_once() -> None:
+    numbers, known, source = PlanNumbers(), dict[int, Any](), SourceText("p.dl", "x" * 10_000)
+    spans = [Span(source, line, 1, line, 2) for line in range(3)]
+    first, new = numbers.packed([plan("p"), spans[0]])
+    assert unpacked(first, known)[1].source.text == source.text
+    numbers.note_sent(new)
+    second, none = numbers.packed(spans)
+    assert not none and len(second) < 1_000
+    assert len({id(span.source) for span in unpacked(second, known)}) == 1

@@ -5,10 +5,12 @@ What this cannot catch: what only Spark does to its workers; `test_spark.py` has
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 from collections.abc import Callable
 from itertools import count
+from pathlib import Path
 from random import Random
 from threading import Lock
 from typing import Any, TypeAlias
@@ -19,10 +21,11 @@ import holdfast
 from holdfast import errors
 from holdfast.backends.spark_parted import crew, recording
 from holdfast.backends.spark_parted.images import map_image
-from holdfast.backends.spark_parted.jobs import SHUFFLE
+from holdfast.backends.spark_parted.jobs import SHUFFLE, JobSettings
 from holdfast.backends.spark_parted.recording import record_path
 from holdfast.backends.spark_parted.store import SparkPartedBackend
 from holdfast.errors import HoldfastError
+from tests.backends.entering import entering
 from tests.equivalence.checking import run
 from tests.equivalence.reference import counters_of
 from tests.equivalence.runs import lanes_of, script_of, script_of_records
@@ -88,9 +91,10 @@ def steps_of(workers: Workers, script: Script, seed: int, parts: int) -> int:
 
 
 @slowly
-@pytest.mark.parametrize("parts", [1, 2, 3])
+@pytest.mark.parametrize(("parts", "tasks"), [(1, 1), (3, 3), (5, 2)])
 @pytest.mark.usefixtures("small_amounts")
-def test_any_rules(workers: Workers, parts: int) -> None:
+def test_any_rules(workers: Workers, parts: int, tasks: int) -> None:
+    workers.tasks = tasks
     take(workers, 8, parts, count(parts * 100_000))
 
 
@@ -101,11 +105,11 @@ def test_records(workers: Workers) -> None:
 
 
 @slowly
-@pytest.mark.parametrize("parts", [1, 3])
+@pytest.mark.parametrize(("parts", "tasks"), [(2, 2), (5, 2)])
 @pytest.mark.usefixtures("small_amounts")
-def test_any_rules_while_workers_die(workers: Workers, parts: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_any_rules_while_workers_die(workers: Workers, parts: int, tasks: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(crew, "_TRIES", 200)
-    workers.risk = 0.004
+    workers.risk, workers.tasks = 0.004, tasks
     take(workers, 10, parts, count(parts * 300_000))
     assert workers.killed > 2
 
@@ -129,13 +133,33 @@ def test_any_rules_while_all_memory_is_lost(workers: Workers, monkeypatch: pytes
 
     monkeypatch.setattr(crew.SparkCrew, "obey", forgetting)
     monkeypatch.setattr(recording, "map_image", mapping)
-    take(workers, 8, 2, count(500_000))
+    workers.tasks = 2
+    take(workers, 8, 3, count(500_000))
     assert workers.exchange == SHUFFLE or (workers.jobs > 10 and any(mapped))
+
+
+@pytest.mark.usefixtures("small_amounts")
+def test_any_rules_while_cores_come_and_go(direct: Workers, monkeypatch: pytest.MonkeyPatch) -> None:
+    obey, dice, tasks = crew.SparkCrew.obey, Random(7), set[int]()
+
+    def moving(self: crew.SparkCrew, commands: list[tuple[object, ...]]) -> list[list[object]]:
+        if dice.random() < 0.05:
+            self.release()
+        return obey(self, commands)
+
+    def now(_: object) -> int:
+        tasks.add(direct.dice.randrange(1, 4))
+        return max(tasks, key=lambda _: direct.dice.random())
+
+    monkeypatch.setattr(crew.SparkCrew, "obey", moving)
+    monkeypatch.setattr(JobSettings, "tasks", now)
+    take(direct, 2, 4, count(520_000))
+    assert tasks == {1, 2, 3}
 
 
 def test_strings_are_made_and_compared_on_shards(workers: Workers) -> None:
     facts = {"parent": [("a", "b"), ("b", "c"), ("c", "d"), ("é", "ü"), ("", "a")]}
-    expected = holdfast.from_text(NAMES, facts)
+    expected, workers.tasks = holdfast.from_text(NAMES, facts), 2
     kb = holdfast.from_text(NAMES, facts, engine=workers.engine(3))
     for update in ({"insert": {"parent": [("d", "x"), ("x", "yy")]}}, {"delete": {"parent": [("b", "c")]}}):
         for each in (expected, kb):
@@ -181,16 +205,46 @@ def test_an_idle_job_ends_by_itself(direct: Workers) -> None:
     assert backend_of(kb).crew.restored == 0
 
 
+def test_a_knowledge_base_that_nobody_refers_to_leaves_no_files(workers: Workers) -> None:
+    kb = holdfast.from_text("p(x) :- q(x).", {"q": [(1,)]}, engine=workers.engine(2))
+    kb.apply(holdfast.Update(insert={"q": [(2,)]}))
+    assert len(kb["p"]) == 2
+    assert list(workers.folder.iterdir())
+    del kb
+    gc.collect()
+    assert not list(workers.folder.iterdir())
+
+
 def test_logs_are_gathered_into_a_base_and_removed(workers: Workers, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(crew, "_SMALL", 0)
     kb = holdfast.from_text(CLOSURE, {"edge": [(1, 2)]}, engine=workers.engine(2))
     for number in range(2, 12):
         kb.apply(holdfast.Update(insert={"edge": [(number, number + 1)]}))
-    files = sorted(path.name for path in workers.folder.rglob("*-0.npz"))
-    assert len(files) < 8
-    assert backend_of(kb).crew._committed.oldest != 1
+    known = backend_of(kb).crew._committed
+    assert known.base is not None
+    assert not known.base.startswith("base-1-")
+    assert records_in(workers) == {f"{name}-{shard}.npz" for name in known.names for shard in range(2)}
     workers.lose_memory()
     assert len(kb["path"]) == 66
+
+
+def records_in(workers: Workers) -> set[str]:
+    return {path.name for path in workers.folder.rglob("*.npz")}
+
+
+def test_attempts_to_commit_that_failed_leave_no_files(workers: Workers, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(crew, "_SMALL", 0)
+    kb = holdfast.from_text(CLOSURE, {"edge": [(1, 2)]}, engine=workers.engine(2), modules=())
+    made = backend_of(kb)
+    for number in range(2, 8):
+        workers.after = "record"  # one shard has written its base or log, and dies
+        kb.apply(holdfast.Update(insert={"edge": [(number, number + 1)]}))
+        (Path(made._settings.folder) / f".{number}-base-{number}-0.npz").touch()  # one that had begun
+    made.crew.abandon()
+    kb.apply(holdfast.Update(delete={"edge": [(1, 2)]}))
+    assert workers.killed == 6
+    assert records_in(workers) == {f"{name}-{shard}.npz" for name in made.crew._committed.names for shard in range(2)}
+    assert len(kb["path"]) == 21
 
 
 def test_a_rolled_back_update_leaves_nothing_to_repeat(workers: Workers) -> None:
@@ -222,6 +276,18 @@ def test_limits_stop_shards_inside_a_round(workers: Workers) -> None:
     numbers = {"n": [(number,) for number in range(3_000)]}
     with pytest.raises(errors.LimitReached, match="facts, strings and indexes take more than"):
         holdfast.from_text(square, numbers, engine=workers.engine(2), limits=holdfast.Limits(memory=1 << 23))
+
+
+@pytest.mark.parametrize(("parts", "tasks", "most"), [(2, 2, 12_048), (4, 2, 12_048), (3, 1, 6_024)])
+def test_each_task_stops_soon_after_a_limit_on_facts(
+    direct: Workers, parts: int, tasks: int, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    direct.tasks = tasks
+    square = ".decl n(x: number)\n.decl s(x: number, y: number)\ns(x, y) :- n(x), n(y)."
+    numbers = {"n": [(number,) for number in range(600)]}
+    with entering("s", monkeypatch) as sizes, pytest.raises(errors.LimitReached, match="more than 5,000 facts"):
+        holdfast.from_text(square, numbers, engine=direct.engine(parts), limits=holdfast.Limits(facts=5_000))
+    assert sum(sizes.values()) <= most
 
 
 def test_a_disk_that_takes_nothing_stops_the_opening(workers: Workers, monkeypatch: pytest.MonkeyPatch) -> None:

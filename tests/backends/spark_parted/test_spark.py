@@ -87,7 +87,9 @@ def test_a_worker_is_killed_in_the_middle_of_an_update(
     algorithm: str, exchange: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     edges = CHAIN if exchange == DIRECT else CHAIN[18:23]
-    kb = holdfast.from_text(CLOSURE, {"edge": edges}, engine=ENGINE, modules=())
+    engine = ENGINE if algorithm == "dred-ranked" else "spark[8]"  # one shard a task, or four
+    kb = holdfast.from_text(CLOSURE, {"edge": edges}, engine=engine, modules=())
+    assert crew_of(kb)._settings.tasks() == 2
     expected = holdfast.from_text(CLOSURE, {"edge": edges}, modules=())
     ask, asked = SparkCrew._ask, count(1)
 
@@ -171,6 +173,29 @@ def test_dataframes_where_tasks_have_no_connections(spark: SparkSession) -> None
         spark.conf.unset("spark.holdfast.driverRows")
 
 
+@pytest.mark.parametrize("exchange", [SHUFFLE], indirect=True)
+def test_a_level_of_a_proof_is_one_job(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where each request is a job; repairs are tried out on the driver."""
+    monkeypatch.setattr("holdfast.knowledge.far_lookup.SMALL", 2)
+    rules, edges = CLOSURE + "path(x, z) :- path(x, y), path(y, z), x > z.", [(n, n + 1) for n in range(8)]
+    kb, here = (holdfast.from_text(rules, {"edge": edges}, engine=e, modules=()) for e in (ENGINE, "memory"))
+
+    def jobs() -> int:
+        return int(spark.sparkContext._jsc.sc().dagScheduler().nextJobId())  # type: ignore[attr-defined]
+
+    first = jobs()
+    proof, absence = kb.why("path(1, 7)", seconds=None), kb.why_not("path(7, 1)", seconds=None)
+    assert proof is not None
+    assert absence is not None
+    assert jobs() - first <= 2 * proof.height + 5
+    assert proof.to_json() == here.why("path(1, 7)").to_json()  # type: ignore[union-attr]
+    assert absence.to_json() == here.why_not("path(7, 1)").to_json()  # type: ignore[union-attr]
+    first = jobs()
+    found = kb.repair(unmake=["path(1, 7)"], seconds=None)
+    assert str(found) == str(here.repair(unmake=["path(1, 7)"], seconds=None))
+    assert jobs() - first <= 3
+
+
 def test_functors_of_users() -> None:
     holdfast.functor(_shouted, name="shouted")
     program = ".functor shouted(symbol): symbol\n.decl p(s: symbol)\n.decl q(s: symbol)\nq(@shouted(s)) :- p(s)."
@@ -186,9 +211,12 @@ def _shouted(text: str) -> str:
     return text.upper() + END
 
 
-def test_more_shards_than_cores_are_refused() -> None:
-    with pytest.raises(errors.UsageError, match="500 shards need 500 cores at once"):
+def test_more_tasks_than_cores_are_refused(spark: SparkSession) -> None:
+    spark.conf.set("spark.holdfast.tasks", "500")
+    with pytest.raises(errors.UsageError, match="500 tasks need 500 cores at once"):
         holdfast.from_text(CLOSURE, engine="spark[500]")
+    kb = holdfast.from_text(CLOSURE, {"edge": CHAIN[:3]}, engine=ENGINE)
+    assert len(kb["path"]) == 6
 
 
 def test_an_unknown_exchange_is_refused(spark: SparkSession) -> None:

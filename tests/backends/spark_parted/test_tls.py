@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import queue
 import socket
 from concurrent.futures import ThreadPoolExecutor
 from itertools import count
@@ -11,9 +10,9 @@ from typing import Any
 import pytest
 
 from holdfast.backends.spark_parted.links import Door, JobKey, connected
+from holdfast.backends.spark_parted.task import LOOPBACK
 from holdfast.backends.spark_parted.tls import Identity
 
-from .test_links import LOOPBACK
 from .test_shards import take
 from .threads import Workers
 
@@ -41,18 +40,6 @@ HQHxkKgcggIgeSBGifeMCiGJ39CqeGSs7j80OsCXU1jl5Ak4fR0+qYs=
 )
 """Of no use elsewhere."""
 KEY = JobKey(b"k" * 32, IDENTITY)
-
-
-@pytest.fixture
-def guests() -> Any:
-    return queue.Queue()
-
-
-@pytest.fixture
-def door(guests: Any) -> Any:
-    made = Door(LOOPBACK, KEY, lambda connection, hello: guests.put((connection, hello)))
-    yield made
-    made.close()
 
 
 def test_messages_go_both_ways_at_once(door: Door, guests: Any) -> None:

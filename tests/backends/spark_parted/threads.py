@@ -21,11 +21,11 @@ import pytest
 from holdfast.backends.parted.shard import ShardCommand
 from holdfast.backends.protocol import Engine, Watch
 from holdfast.backends.spark_parted.jobs import DIRECT, SHUFFLE, JobSettings, ShardJob
-from holdfast.backends.spark_parted.moves import MovedShards, MoveEnd, MoveSettings, run_move
+from holdfast.backends.spark_parted.moves import MoveEnd, MoveSettings, MovesMemory, run_move
 from holdfast.backends.spark_parted.recording import RecordedShard
 from holdfast.backends.spark_parted.shuffle import ShuffleJob
 from holdfast.backends.spark_parted.store import ShardOptions, SparkPartedBackend
-from holdfast.backends.spark_parted.task import LOOPBACK, HeldShards, TaskSettings, hold_shard
+from holdfast.backends.spark_parted.task import LOOPBACK, TaskSettings, WorkerMemory, hold_shards
 from holdfast.backends.spark_parted.tls import Identity
 from holdfast.program.model import Relation
 from holdfast.values.dictionary import Dictionary
@@ -42,21 +42,23 @@ class Workers:
         self.risk = 0.0  # that a worker dies at a command
         self.after: str | None = None  # a worker dies when it has done such a command and not answered
         self.exchange = DIRECT
+        self.tasks = 0  # 0: one for each shard
         self.identity: Identity | None = None  # with which connections are encrypted
         self.killed = self.jobs = self.retried = 0
         self.backends = weakref.WeakSet[SparkPartedBackend]()
-        self._held: dict[str, list[HeldShards]] = {}
-        self._moved: dict[str, list[MovedShards]] = {}
+        self._held: dict[str, list[WorkerMemory]] = {}
+        self._moved: dict[str, list[MovesMemory]] = {}
         self._lock = Lock()
 
     def engine(self, parts: int, hold: float = math.inf, rows: int = 50_000) -> Engine:
         """Makes backends whose shards are here."""
+        tasks = self.tasks
 
         def make(relations: Mapping[str, Relation], dictionary: Dictionary, watch: Watch) -> SparkPartedBackend:
             folder = self.folder / secrets.token_hex(4)
             folder.mkdir()
             where = str(folder)
-            settings = JobSettings(None, folder.name, parts, where, True, self.exchange, self.identity, where)  # type: ignore[arg-type]
+            settings = JobSettings(None, folder.name, parts, where, True, self.exchange, self.identity, where, tasks)  # type: ignore[arg-type]
             backend = SparkPartedBackend(settings, ShardOptions(hold, rows), relations, dictionary, watch)
             self.backends.add(backend)
             return backend
@@ -68,16 +70,15 @@ class Workers:
         self.jobs += 1
         return _ThreadJob(self, *arguments)
 
-    def run(self, told: TaskSettings) -> None:
+    def run(self, told: TaskSettings, tasks: int) -> None:
         """The tasks of a job, each in one of the workers."""
-        held = self._held.setdefault(told.knowledge_base, [{} for _ in range(told.parts)])
+        held = self._held.setdefault(told.knowledge_base, [])
+        held += [{} for _ in range(tasks - len(held))]
         self.dice.shuffle(held)
-        tasks = [
-            Thread(target=_task, args=(told, rank, LOOPBACK, shards), daemon=True) for rank, shards in enumerate(held)
-        ]
-        for task in tasks:
+        running = [Thread(target=_task, args=(told, n, LOOPBACK, held[n]), daemon=True) for n in range(tasks)]
+        for task in running:
             task.start()
-        for task in tasks:
+        for task in running:
             task.join()
 
     def lose_memory(self) -> None:
@@ -92,20 +93,20 @@ class Workers:
         self.jobs += 1
         return _ThreadMoves(self, *arguments)
 
-    def move(self, settings: MoveSettings, number: int, shard: int, rows: list[Any]) -> list[tuple[int, Any]]:
+    def move(self, settings: MoveSettings, number: int, task: int, rows: list[Any]) -> list[tuple[int, Any]]:
         """A task: in any worker, and again elsewhere if that one dies or its output is lost."""
-        workers = self._moved.setdefault(settings.knowledge_base, [{} for _ in range(settings.parts)])
+        workers = self._moved.setdefault(settings.knowledge_base, [{} for _ in range(settings.tasks)])
         if self.dice.random() < 0.1:
-            list(run_move(settings, number, shard, rows, self.dice.choice(workers)))
+            list(run_move(settings, number, task, rows, self.dice.choice(workers)))
         worker = self.dice.choice(workers)
         try:
-            return list(run_move(settings, number, shard, rows, worker))
+            return list(run_move(settings, number, task, rows, worker))
         except ConnectionError:
             worker.clear()
             if self.dice.random() < 0.5:
                 raise
             self.retried += 1
-            return list(run_move(settings, number, shard, rows, self.dice.choice(workers)))
+            return list(run_move(settings, number, task, rows, self.dice.choice(workers)))
 
     def obeying(self, shard: RecordedShard, commands: Iterable[ShardCommand]) -> list[Any]:
         """In place of `RecordedShard.obey`."""
@@ -138,7 +139,7 @@ class _ThreadJob(ShardJob):
         super().__init__(*arguments)
 
     def _run_tasks(self, told: TaskSettings) -> None:
-        self._workers.run(told)
+        self._workers.run(told, self.tasks)
 
 
 class _ThreadMoves(ShuffleJob):
@@ -147,14 +148,14 @@ class _ThreadMoves(ShuffleJob):
         super().__init__(*arguments)
 
     def _run(self, number: int, *, exchanges: bool) -> list[MoveEnd]:
-        parts, came = self._settings.parts, self._rows or {}
-        sent = [self._workers.move(self._moves, number, shard, came.get(shard, [])) for shard in range(parts)]
+        tasks, came = self.tasks, self._rows or {}
+        sent = [self._workers.move(self._moves, number, task, came.get(task, [])) for task in range(tasks)]
         self._rows = rows = dict[int, list[Any]]()
         for each in (each for some in sent for each in some):
             rows.setdefault(each[0], []).append(each)
-        assert exchanges or list(rows) == [parts], "rows were sent that are not expected"
-        return [end for _, end in rows.get(parts, [])]
+        assert exchanges or list(rows) == [tasks], "rows were sent that are not expected"
+        return [end for _, end in rows.get(tasks, [])]
 
 
 _obey = RecordedShard.obey  # which a fixture replaces
-_task = hold_shard
+_task = hold_shards

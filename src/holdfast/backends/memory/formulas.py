@@ -11,6 +11,7 @@ from holdfast.backends.memory import kernels
 from holdfast.backends.memory.arrays import Ids
 from holdfast.backends.memory.facts import SCRATCH, FactSet, Momentary, Support, Tables
 from holdfast.backends.memory.truth import ALWAYS, Run, TruthTable, distinct
+from holdfast.backends.protocol import Facts
 
 Connective = Callable[[TruthTable, TruthTable], TruthTable]
 _SMALL = 2_048  # comparisons of row ids that are quicker than marking rows
@@ -33,6 +34,14 @@ class Lasting(FactSet):
 
     def column(self, predicate: str) -> str:
         return self._column
+
+    def __or__(self, other: Facts) -> FactSet:
+        made = self.made.get((or_, other)) if isinstance(other, Lasting) else None  # most are made already
+        return FactSet.__or__(self, other) if made is None else made
+
+    def __sub__(self, other: Facts) -> FactSet:
+        made = self.made.get((without, other)) if isinstance(other, Lasting) else None
+        return FactSet.__sub__(self, other) if made is None else made
 
     def passing(self, predicate: str, candidates: Ids, wanted: bool) -> Ids:
         """Those of some row ids that are, or are not, in the set, each once."""

@@ -14,6 +14,7 @@ from holdfast.backends.memory.bags import MemoryBag
 from holdfast.backends.memory.counters import MemoryCounters
 from holdfast.backends.memory.facts import FactSet, Momentary
 from holdfast.backends.memory.founded import FoundedHeads, Spans
+from holdfast.backends.memory.truth import Run
 from holdfast.backends.protocol import Facts
 from holdfast.plans.instances import named_rule
 from holdfast.plans.model import Plan, Read
@@ -54,17 +55,17 @@ class _Ranks(_Beside):
 
     def __init__(self, backend: MemoryBackend) -> None:
         super().__init__(backend)
-        self._unwritten: dict[str, list[tuple[slice, int]]] = {}
+        self._unwritten: dict[str, list[tuple[Run, int]]] = {}
 
     def of(self, predicate: str) -> RowNumbers:
         """The ranks of a table's rows."""
         ranks = _Beside.of(self, predicate)
-        for run, rank in self._unwritten.get(predicate, ()):
-            ranks[run] = rank
+        for (first, end), rank in self._unwritten.get(predicate, ()):
+            ranks[first:end] = rank
         self._unwritten.pop(predicate, None)  # not before: who is interrupted writes them again
         return ranks
 
-    def enter(self, predicate: str, run: slice, rank: int) -> None:
+    def enter(self, predicate: str, run: Run, rank: int) -> None:
         """All rows of a run have one rank."""
         self._unwritten.setdefault(predicate, []).append((run, rank))
 
@@ -102,22 +103,35 @@ class MemoryRanking:
         names = set(predicates)
         self._defer({key: spans for key, spans in self.deferred.items() if key[0] not in names})
 
-    def enter(self, facts: Facts) -> None:
+    def enter(self, *rounds: Facts) -> None:
         """Facts that enter in one round get the next rank, and Cw := Cr."""
-        assert isinstance(facts, FactSet)
-        self.rounds += 1
-        entered = facts.snapshot()
+        entered = [_snapshot(facts) for facts in rounds]
         if self.founded.remembers:
-            self._remember((entered & self._backend.materialisation).snapshot())
-        for predicate, ids in entered.rows.items():
-            run = entered.run(predicate)
-            where, Cr = ids if run is None else slice(*run), self._backend.recursive.of(predicate)
-            if isinstance(where, slice):
-                self._rank.enter(predicate, where, self.rounds)
-                self.founded.of(predicate)[where] = Cr[where]
-            else:
-                self._put(predicate, where, self.rounds, Cr[where])
+            for facts in entered:
+                self._remember((facts & self._backend.materialisation).snapshot())
+        runs: dict[str, Run] = {}  # whose Cw is still to be set; one of round after round is set at once
+        for facts in entered:
+            self.rounds += 1
+            for predicate, ids in facts.rows.items():
+                run = facts.run(predicate)
+                if run is None:
+                    self._put(predicate, ids, self.rounds, self._backend.recursive.of(predicate)[ids])
+                    continue
+                self._rank.enter(predicate, run, self.rounds)
+                known = runs.get(predicate, run)
+                if known is not run and known[1] != run[0]:
+                    self._copy(predicate, known)
+                    known = run
+                runs[predicate] = known[0], run[1]
+        for predicate, run in runs.items():
+            self._copy(predicate, run)
+        for predicate in {name for facts in entered for name in facts.rows}:
             self._tell(predicate)
+
+    def _copy(self, predicate: str, run: Run) -> None:
+        """Cw := Cr for a run of rows."""
+        where = slice(*run)
+        self.founded.of(predicate)[where] = self._backend.recursive.of(predicate)[where]
 
     def _remember(self, again: Momentary) -> None:
         """Facts that were there before the update get other ranks and Cw; those of others are never read."""
@@ -257,6 +271,11 @@ class MemoryRanking:
         key = rule_key(rule)
         assert isinstance(key, tuple)
         return self.deferred.get(key, ())
+
+
+def _snapshot(facts: Facts) -> Momentary:
+    assert isinstance(facts, FactSet)
+    return facts.snapshot()
 
 
 def _shifted(spans: Spans, base: int) -> Spans:

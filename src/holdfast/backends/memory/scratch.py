@@ -7,6 +7,7 @@ to look at the status of every row that it meets.  In new tables they are runs o
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from functools import partial
 
@@ -34,6 +35,10 @@ class _Quiet:
 
     def grown(self, table: str, nbytes: int) -> None:
         """Tables that are dropped soon do not count."""
+
+    def left(self) -> tuple[float, float]:
+        """Nothing is limited."""
+        return math.inf, math.inf
 
 
 class MemoryScratch:

@@ -100,6 +100,10 @@ class ShardWatch:
         with self._lock:
             self._watch.batch(new_facts)
 
+    def left(self) -> tuple[float, float]:
+        """The new facts and the bytes that the limits of the run allow."""
+        return self._watch.left()
+
     def grown(self, table: str, nbytes: int) -> None:
         """Report that a table of this shard now takes this number of bytes."""
         with self._lock:

@@ -207,6 +207,8 @@ class ListedSet(KeptSet):
     def __init__(self, driver: Driver, name: str) -> None:
         super().__init__(driver, name)
         self._is_touched = False
+        self._predicates = set[str]()
+        self._entered: list[HeldFacts] = []  # whose predicates are not among these yet
 
     def sizes(self) -> Mapping[str, int]:
         return PartedFacts.sizes(self) if self._is_touched else {}
@@ -214,19 +216,28 @@ class ListedSet(KeptSet):
     def size(self, predicate: str) -> int:
         return self.sizes().get(predicate, 0)
 
+    def predicates(self) -> Iterable[str]:
+        """Those of all facts that were put in; after each of many hyper-nodes, asking for the sizes of all is dear."""
+        self._predicates.update(*(facts.sizes() for facts in self._entered))
+        self._entered.clear()
+        return tuple(self._predicates)
+
     def _change(self, command: str, facts: HeldFacts) -> None:
         self._is_touched = True
+        self._entered.append(facts)
         super()._change(command, facts)
 
     def clear(self) -> None:
         """Remove all facts."""
         if self._is_touched:
             self.driver.do("clear", self.name)
-            self._is_touched = False
+            self.is_cleared()
 
     def is_cleared(self) -> None:
         """Note that the shards have emptied it."""
         self._is_touched = False
+        self._predicates.clear()
+        self._entered.clear()
 
 
 class PartedBag:

@@ -34,10 +34,11 @@ class PartedRanking:
         """Prepare to evaluate a hyper-node from scratch: Cw is 0, and none of its rules is deferred."""
         self._driver.do("rank_anew", tuple(predicates))
 
-    def enter(self, facts: Facts) -> None:
+    def enter(self, *rounds: Facts) -> None:
         """Give the next rank to facts that enter in one round, and set Cw := Cr."""
-        self.rounds += 1
-        self._driver.do("enter", own(facts, self._driver).tree, self.rounds)
+        for facts in rounds:
+            self.rounds += 1
+            self._driver.do("enter", own(facts, self._driver).tree, self.rounds)
 
     def defer_rule(self, rule: Rule, first: int, last: int) -> None:
         """Note that a rule saw the facts of several ranks together, when those of the last one had entered."""

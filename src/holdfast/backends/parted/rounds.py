@@ -14,7 +14,7 @@ from holdfast.backends.memory.arrays import Ids, Rows, padded
 from holdfast.backends.memory.bags import HeadBuffer, MemoryBag
 from holdfast.backends.memory.execution.buffers import NO_WEIGHTS
 from holdfast.backends.memory.execution.join import JoinStep
-from holdfast.backends.memory.execution.run import CompiledPlan, naming_the_rule
+from holdfast.backends.memory.execution.run import CompiledPlan, entered, naming_the_rule
 from holdfast.backends.memory.execution.views import ReadViews
 from holdfast.backends.memory.facts import FactSet, Momentary
 from holdfast.backends.memory.table import Table
@@ -297,11 +297,7 @@ class Round:
         self._heads[what].add(ids, NO_WEIGHTS if (times == 1).all() else times.astype(np.int32))
 
     def _interned(self, predicate: str, rows: Rows) -> Ids:
-        table = self.shard.tables[predicate]
-        before = table.size
-        ids = table.intern(rows)
-        self.shard.watch.batch(table.size - before)
-        return ids
+        return entered(self.shard.tables[predicate], rows, self.shard.watch)
 
     def _exchange(self, is_done: bool) -> bool:
         """Send the waiting rows; returns whether a shard has more to send."""

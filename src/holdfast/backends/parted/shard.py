@@ -13,7 +13,9 @@ from dataclasses import replace
 from typing import Any, Final, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
+from holdfast.backends.abilities import FactRequest
 from holdfast.backends.memory.aggregates import aggregate, source_rows
 from holdfast.backends.memory.arrays import Rows
 from holdfast.backends.memory.bags import MemoryBag
@@ -52,6 +54,7 @@ FactCounts: TypeAlias = dict[str, int]
 LASTING: Final = ("explicit", "materialisation")
 OF_UPDATES: Final = ("deleted", "added", "checked", "proved", "delayed")
 COUNTERS: Final = ("nonrecursive", "recursive")
+EXCHANGING: Final = frozenset({"apply", "apply_ranked", "expand", "spread", "copy", "move"})  # commands that move rows
 NO_SET: Final[SetTree] = ("of", ("kept", "explicit"), ())
 
 
@@ -287,6 +290,19 @@ class Shard(MemoryBackend):
     def do_rows(self, predicate: str, tree: SetTree) -> Rows:
         """The rows of a set's facts."""
         return self.rows(predicate, self.built(tree))
+
+    def do_lookup(self, asked: Sequence[FactRequest]) -> list[tuple[Rows, NDArray[np.bool_]] | None]:
+        """Facts that are here, by some of their columns, and which of them are explicit."""
+        return [self._looked_up(each) for each in asked]
+
+    def _looked_up(self, asked: FactRequest) -> tuple[Rows, NDArray[np.bool_]] | None:
+        table, kept = self.tables[asked.predicate], self.explicit if asked.explicit else self.materialisation
+        ids = table.matching(asked.key, asked.values) if asked.key else kept.ids(asked.predicate)
+        status = table.status[ids]
+        found = (status & kept.bit) != 0
+        if asked.most is not None and np.count_nonzero(found) > asked.most:
+            return None
+        return table.rows[ids[found]], (status[found] & self.explicit.bit) != 0
 
     def do_derivations(self, predicate: str) -> tuple[Rows, list[int], list[int]]:
         """The facts of I with their numbers."""

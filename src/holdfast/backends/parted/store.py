@@ -13,8 +13,9 @@ from threading import RLock
 from typing import TypeVar, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
-from holdfast.backends.abilities import Able, Arranging, Housekeeping, Ranking, Tuning
+from holdfast.backends.abilities import Able, Arranging, FactRequest, Housekeeping, Lookups, Ranking, Tuning
 from holdfast.backends.parted.balance import Balance
 from holdfast.backends.parted.driver import Driver
 from holdfast.backends.parted.exchange import Crew, Obeying, ShardWatch, ThreadExchange
@@ -44,7 +45,7 @@ from holdfast.values.shared_dictionary import SharedDictionary
 A = TypeVar("A")
 
 
-class PartedBackend(Able, Tuning, Housekeeping, Arranging):
+class PartedBackend(Able, Tuning, Housekeeping, Arranging, Lookups):
     """Facts on several shards of this process."""
 
     reports_new_facts = True
@@ -146,6 +147,17 @@ class PartedBackend(Able, Tuning, Housekeeping, Arranging):
     def rows(self, predicate: str, facts: Facts) -> Codes:
         """The encoded rows of a set's facts of one predicate."""
         return np.concatenate(self._driver.ask("rows", predicate, own(facts, self._driver).tree))
+
+    def looked_up(self, asked: Sequence[FactRequest]) -> list[tuple[Codes, NDArray[np.bool_]] | None]:
+        """Facts by some of their columns: every shard looks for all of them, and nothing moves between shards."""
+        found = []
+        for parts in zip(*self._driver.ask("lookup", list(asked)), strict=True):
+            some = [part for part in parts if part is not None]
+            is_all = len(some) == len(parts)
+            found.append(
+                (np.concatenate([r for r, _ in some]), np.concatenate([e for _, e in some])) if is_all else None
+            )
+        return found
 
     def derivations(self, predicate: str) -> tuple[Codes, list[int], list[int]]:
         """The rows of I of one predicate, and for each of them Cn and Cr."""

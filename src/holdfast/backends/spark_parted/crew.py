@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import time
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from itertools import count
 from pathlib import Path
@@ -19,14 +19,15 @@ from threading import RLock, Thread
 from typing import Any, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from holdfast.backends.parted.placement import Placement
-from holdfast.backends.parted.shard import ShardCommand
+from holdfast.backends.parted.shard import EXCHANGING, ShardCommand
 from holdfast.backends.protocol import Watch
 from holdfast.backends.spark_parted.folders import remove_folder
-from holdfast.backends.spark_parted.jobs import SHUFFLE, JobSettings, LostError, ShardJob, ShardReply
+from holdfast.backends.spark_parted.holding import FAILED, OK, Assignment, ShardReply, Shares, StateLabel, shares_of
+from holdfast.backends.spark_parted.jobs import SHUFFLE, JobSettings, LostError, ShardJob
 from holdfast.backends.spark_parted.links import PlanNumbers
-from holdfast.backends.spark_parted.recording import RecordedState, record_name
+from holdfast.backends.spark_parted.recording import RecordedState, record_name, remove_records
 from holdfast.backends.spark_parted.shuffle import ShuffleJob
-from holdfast.backends.spark_parted.task import FAILED, OK, Arrival, Assignment
+from holdfast.backends.spark_parted.task import Arrival
 from holdfast.errors import Diagnostic, LimitReached
 from holdfast.interrupts import checkpoint
 from holdfast.program.model import Relation
@@ -39,10 +40,9 @@ AnyJob: TypeAlias = ShardJob | ShuffleJob
 READING = frozenset({
     "sizes", "rows", "derivations", "keys", "fanout", "unindexed", "smallest", "nbytes", "ranks", "deferred",
     "write", "publish", "traffic", "functors", "known", "hub_facts", "frequent",
-    "image",
+    "image", "lookup",
 })  # fmt: skip
 """Commands that change nothing, or nothing that a restored shard does not get anyway."""
-_EXCHANGING = frozenset({"apply", "apply_ranked", "expand", "spread", "copy", "move"})  # commands that move rows
 _SCHEMA = frozenset({"add", "drop", "copy", "drop_copy", "hubs"})  # what a rolled back update leaves behind
 _TRIES = 4
 _LONG = 5_000  # entries of a journal that are worth a record
@@ -54,11 +54,7 @@ _crews = weakref.WeakSet["SparkCrew"]()
 
 @runtime_checkable
 class LimitedWatch(Protocol):
-    """A watch that can say how much is left."""
-
-    def left(self) -> tuple[float, float]:
-        """The new facts and the bytes that the limits allow."""
-        ...
+    """A watch that has limits."""
 
     def waiting(self) -> None:
         """Other processes are at work: heed signals and the limit on seconds."""
@@ -79,7 +75,6 @@ class CommittedState:
     """What the driver knows of V: which files restore it, and what is not in them."""
 
     version: int
-    oldest: int  # the version of the base
     base: str | None
     records: tuple[str, ...]  # after the base
     base_bytes: int
@@ -90,6 +85,11 @@ class CommittedState:
     rounds: int
     deferred: Any
     journal: list[JournalEntry]  # what was done since; here, so that both change at once
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The base and the records after it."""
+        return () if self.base is None else (self.base, *self.records)
 
 
 class SparkCrew:
@@ -109,13 +109,14 @@ class SparkCrew:
         self._lock = RLock()
         self._job: AnyJob | None = None
         self._is_limited = True
+        self._are_records_left = False  # of attempts to commit that failed
         self._is_saving = False  # images: no call of the user runs, whose seconds are counted
         self._used = 0.0  # when the job was
         self._turns = count(1)
         self._step = 0
         self._plans = PlanNumbers()
         self._remembering: set[str] = set()  # counters that record what an update does
-        self._committed = CommittedState(0, 0, None, (), 0, 0, 0, {}, (), 0, {}, [])
+        self._committed = CommittedState(0, None, (), 0, 0, 0, {}, (), 0, {}, [])
         self.functors: dict[str, bytes] = {}  # of the user, that rules call
         self.restored = 0
         """How often the shards were restored from files."""
@@ -128,7 +129,7 @@ class SparkCrew:
 
     @property
     def pids(self) -> list[int]:
-        """The workers of the shards in the current job; for tests."""
+        """The workers of the tasks of the current job; for tests."""
         return [] if self._job is None else self._job.pids
 
     @property
@@ -200,14 +201,14 @@ class SparkCrew:
         raise SparkFailure(Diagnostic("E1005", message, help="--debug shows Spark's own report"))
 
     def _ask(self, job: AnyJob, commands: Sequence[ShardCommand], step: int) -> list[ShardReply]:
-        turn, newest, parts = next(self._turns), len(self._dictionary), self._settings.parts
+        turn, newest = next(self._turns), len(self._dictionary)
         if any(command[0] == "given" for command in commands):
-            each = [[_for_shard(command, shard) for command in commands] for shard in range(parts)]
+            each = [[_for_task(command, share) for command in commands] for share in job.shares]
         else:
             each = [list(commands)]
         packed = [self._plans.packed((turn, step, newest, self._left(), some)) for some in each]
-        exchanges = any(command[0] in _EXCHANGING for command in commands)
-        replies = job.ask([message for message, _ in packed] * (parts // len(packed)), exchanges=exchanges)
+        exchanges = any(command[0] in EXCHANGING for command in commands)
+        replies = job.ask([message for message, _ in packed] * (job.tasks // len(packed)), exchanges=exchanges)
         self._plans.note_sent(packed[0][1])
         return replies
 
@@ -221,9 +222,7 @@ class SparkCrew:
             self._is_limited = before
 
     def _left(self) -> tuple[float, float]:
-        if self._is_limited and isinstance(self._watch, LimitedWatch):
-            return self._watch.left()
-        return math.inf, math.inf
+        return self._watch.left() if self._is_limited else (math.inf, math.inf)
 
     def _look_around(self) -> None:
         if self._is_limited and not self._is_saving and isinstance(self._watch, LimitedWatch):
@@ -240,35 +239,36 @@ class SparkCrew:
             kind = ShuffleJob if self._settings.exchange == SHUFFLE else ShardJob
             self._job = job = kind(self._settings, self._dictionary, self._look_around)
             arrivals = job.arrivals()
-            shards = self._holders(arrivals)
-            if shards is None:
+            shares = self._held_shares(arrivals)
+            if shares is None:
                 self._restore(job, arrivals)
             else:
-                addresses = [arrivals[shards.index(shard)].address for shard in range(len(shards))]
-                label = self._committed.version, self._step
-                job.assign(arrivals, [Assignment(shard, tuple(addresses), None, label) for shard in shards])
+                self._assign(job, arrivals, shares, None, (self._committed.version, self._step))
             if self._hold < math.inf and job.keeps_cores:
                 Thread(target=self._release_idle, args=(job,), name="holdfast-idle", daemon=True).start()
         return self._job
 
-    def _holders(self, arrivals: Sequence[Arrival]) -> list[int] | None:
-        """The shard of each task if its worker has it in the current state; None if one is missing."""
-        label, found = (self._committed.version, self._step), list[int]()
-        for arrival in arrivals:
-            has = [s for s, state in arrival.shards.items() if tuple(state) == label and s not in found]
-            if not has:
-                return None
-            found.append(has[0])
-        return found
+    def _held_shares(self, arrivals: Sequence[Arrival]) -> Shares | None:
+        """The shards that the workers have in the current state; None if one is missing, or they are not even."""
+        label = self._committed.version, self._step
+        shares = tuple(arrival.shards for arrival in arrivals if arrival.label == label)
+        even = shares_of(self._settings.parts, len(arrivals))
+        return shares if sorted(shares) == list(even) else None
+
+    def _assign(
+        self, job: AnyJob, arrivals: Sequence[Arrival], shares: Shares, saved: RecordedState | None, label: StateLabel
+    ) -> None:
+        addresses = [arrival.address for arrival in arrivals]
+        job.assign([Assignment(task, shares, addresses, saved, label) for task in range(len(shares))])
 
     def _restore(self, job: AnyJob, arrivals: Sequence[Arrival]) -> None:
         """Restore all shards to V, and repeat what came after it."""
-        known, addresses = self._committed, tuple(arrival.address for arrival in arrivals)
+        known = self._committed
         saved = RecordedState(
             self._settings.folder, known.base, known.records, known.relations, known.rounds, known.deferred
         )
-        label = known.version, known.step
-        job.assign(arrivals, [Assignment(shard, addresses, saved, label) for shard in range(len(arrivals))])
+        shares = shares_of(self._settings.parts, len(arrivals))
+        self._assign(job, arrivals, shares, saved, (known.version, known.step))
         self._plans.sent_nothing()
         self.restored += known.version > 0 or bool(self._journal)
         self._repeat(job, [("functors", dict(self.functors)), *known.places], known.step)
@@ -317,7 +317,7 @@ class SparkCrew:
                 return
             self._is_saving = True
             try:
-                self._ask(self._job, [("image", (known.base, *known.records)[-1])], self._step)
+                self._ask(self._job, [("image", known.names[-1])], self._step)
             except LostError:
                 self.abandon()
             finally:
@@ -337,6 +337,7 @@ class SparkCrew:
     def abandon(self) -> None:
         """What the shards have in memory is not to be believed."""
         self._step += 1  # which none of them has
+        self._are_records_left = True
         if self._job is not None:
             job, self._job = self._job, None
             job.abandon()
@@ -359,7 +360,7 @@ class SparkCrew:
             def record(job: AnyJob) -> list[ShardReply]:
                 nonlocal name
                 name = record_name(version, is_base=is_base)
-                return self._ask(job, [("record", version, name, is_base, known.oldest)], self._step)
+                return self._ask(job, [("record", version, name, is_base)], self._step)
 
             replies = self._reliably(record)
             if any(reply.kind != OK for reply in replies):
@@ -368,7 +369,6 @@ class SparkCrew:
             sizes, rounds, deferred = zip(*(reply.answers[0] for reply in replies), strict=True)
             self._committed = CommittedState(
                 version,
-                version if is_base else known.oldest,
                 name if is_base else known.base,
                 () if is_base else (*known.records, name),
                 sum(sizes) if is_base else known.base_bytes,
@@ -381,6 +381,9 @@ class SparkCrew:
                 [],
             )
             self._forget_files(is_new_base=is_base and known.base is not None)
+            if is_base or self._are_records_left:
+                remove_records(self._settings.folder, self._committed.names)
+                self._are_records_left = False
 
     def _forget_files(self, *, is_new_base: bool) -> None:
         """A version was committed: what was read before it is in the records.  Where shards may have to repeat all that
@@ -455,9 +458,9 @@ def _kept(entry: JournalEntry, keeps: Sequence[bool]) -> JournalEntry:
     return JournalEntry(entry.step, [entry.commands[place] for place in places], answers)
 
 
-def _for_shard(command: ShardCommand, shard: int) -> ShardCommand:
-    """A command without the rows that are for other shards."""
+def _for_task(command: ShardCommand, share: Container[int]) -> ShardCommand:
+    """A command without the rows that are for the shards of other tasks."""
     if command[0] != "given":
         return command
     name, number, rows, known = command
-    return name, number, {p: [e if s == shard else e[:0] for s, e in enumerate(r)] for p, r in rows.items()}, known
+    return name, number, {p: [e if s in share else e[:0] for s, e in enumerate(r)] for p, r in rows.items()}, known

@@ -11,9 +11,10 @@ from multiprocessing.connection import wait
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
+from holdfast.backends.spark_parted.holding import Assignment, ShardReply, Shares
 from holdfast.backends.spark_parted.links import Door, Link, new_key, shut
 from holdfast.backends.spark_parted.replica import serve_values
-from holdfast.backends.spark_parted.task import COMMAND, LOOPBACK, Arrival, Assignment, TaskSettings, Usage, serve
+from holdfast.backends.spark_parted.task import COMMAND, LOOPBACK, Arrival, TaskSettings, serve
 from holdfast.backends.spark_parted.tls import Identity
 from holdfast.quick_dataclass import dataclass
 from holdfast.spark_session import spark_cause
@@ -43,20 +44,34 @@ class JobSettings:
     exchange: str = DIRECT  # or SHUFFLE
     identity: Identity | None = None  # that encrypts connections
     images: str | None = None  # the folder on each machine, see `TaskSettings`
+    wanted_tasks: int = 0  # 0: as many as there are cores
 
     @property
     def host(self) -> str:
         """The address at which tasks reach the driver."""
         return LOOPBACK if self.is_local else str(self.session.sparkContext.getConf().get("spark.driver.host"))
 
+    def tasks(self) -> int:
+        """The tasks of a job that starts now: at most one for each shard."""
+        if self.wanted_tasks or self.session is None:
+            return min(self.wanted_tasks or self.parts, self.parts)
+        context = self.session.sparkContext
+        cores = slots(context) if self.exchange == DIRECT else context.defaultParallelism
+        return max(1, min(cores, self.parts))
 
-@dataclass(frozen=True)
-class ShardReply:
-    """What a shard answers to a message."""
 
-    kind: str
-    answers: Any  # or the error
-    usage: Usage
+def slots(context) -> int:  # type: ignore[no-untyped-def]
+    """The tasks that the executors can run at once."""
+    java = context._jsc.sc()
+    return int(java.maxNumConcurrentTasks(java.resourceProfileManager().defaultResourceProfile()))
+
+
+def by_shard(shares: Shares, replies: Sequence[Sequence[Any]]) -> list[ShardReply]:
+    """What each shard replies, of what tasks say for all of theirs."""
+    found = {
+        s: ShardReply(*r) for share, each in zip(shares, replies, strict=True) for s, r in zip(share, each, strict=True)
+    }
+    return [found[shard] for shard in range(len(found))]
 
 
 class ShardJob:
@@ -72,7 +87,10 @@ class ShardJob:
         self._settings, self._dictionary, self._look_around = settings, dictionary, look
         self._arrivals: queue.Queue[tuple[Arrival, Link]] = queue.Queue()
         self._links: list[Link] = []
-        self.pids: list[int] = []  # of the workers, by shard
+        self.tasks = settings.tasks()
+        self.shares: Shares = ()
+        """The shards of each task."""
+        self.pids: list[int] = []  # of the workers, by task
         self._failure: BaseException | None = None
         self._tag = f"holdfast-{secrets.token_hex(8)}"
         key = new_key(settings.identity)
@@ -81,7 +99,6 @@ class ShardJob:
             self._door.address,
             key,
             settings.knowledge_base,
-            settings.parts,
             settings.is_local,
             settings.folder,
             settings.images,
@@ -96,9 +113,9 @@ class ShardJob:
             self._failure = error
 
     def _run_tasks(self, task: TaskSettings) -> None:
-        session, parts = self._settings.session, self._settings.parts
+        session = self._settings.session
         session.addTag(self._tag)
-        numbers = session.range(0, parts, 1, parts)
+        numbers = session.range(0, self.tasks, 1, self.tasks)
         numbers.mapInArrow(lambda batches: serve(task, batches), "id bigint", barrier=True).collect()
 
     def _welcome(self, connection: Link, hello: tuple[str, Any]) -> None:
@@ -113,7 +130,7 @@ class ShardJob:
     def arrivals(self) -> list[Arrival]:
         """The tasks, when all have come."""
         came: list[tuple[Arrival, Link]] = []
-        while len(came) < self._settings.parts:
+        while len(came) < self.tasks:
             try:
                 came.append(self._arrivals.get(timeout=LOOK))
                 self._links.append(came[-1][1])
@@ -121,23 +138,22 @@ class ShardJob:
                 self._look()
         came.sort(key=lambda each: each[0].rank)
         self._links = [link for _, link in came]
+        self.pids = [arrival.pid for arrival, _ in came]
         return [arrival for arrival, _ in came]
 
-    def assign(self, arrivals: Sequence[Arrival], assignments: Sequence[Assignment]) -> None:
-        """Give each task, in the order of arrivals, its shard; they are ready then."""
+    def assign(self, assignments: Sequence[Assignment]) -> None:
+        """Give each task its shards; they are ready then."""
         for link, assignment in zip(self._links, assignments, strict=True):
             self._sending(link, pickle.dumps(assignment))
         self._received()
-        by_shard = sorted(zip(assignments, self._links, arrivals, strict=True), key=lambda each: each[0].shard)
-        self._links = [link for _, link, _ in by_shard]
-        self.pids = [arrival.pid for _, _, arrival in by_shard]
+        self.shares = assignments[0].shares
 
     def ask(self, messages: Sequence[bytes], *, exchanges: bool) -> list[ShardReply]:
-        """Send each shard its message; what each replies.  Here it is the same whether they exchange rows for that."""
+        """Send each task its message; what each shard replies.  Here it is the same whether they exchange rows."""
         del exchanges
         for link, message in zip(self._links, messages, strict=True):
             self._sending(link, message)
-        return [ShardReply(*reply) for reply in self._received()]
+        return by_shard(self.shares, self._received())
 
     def _sending(self, link: Link, message: bytes) -> None:
         try:

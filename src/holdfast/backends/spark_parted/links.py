@@ -20,11 +20,14 @@ from typing import Any, TypeAlias
 
 from holdfast.backends.parted.partition import AnyParted, PartedAggregate, PartedPlan, RankedPlan
 from holdfast.backends.spark_parted.tls import Identity, SecureConnection
+from holdfast.errors import SourceText
 from holdfast.plans.model import GOAL
 from holdfast.quick_dataclass import dataclass
 
 SocketAddress: TypeAlias = tuple[str, int]
 Link: TypeAlias = Connection | SecureConnection
+KnownThing: TypeAlias = AnyParted | SourceText
+"""What shards know by number."""
 
 _NONCE = 32
 _PATIENCE = 30  # seconds that a stranger may stay silent
@@ -139,10 +142,12 @@ def shut(connection: Link) -> None:
 
 
 class PlanNumbers:
-    """Messages to shards: a plan is sent once and then named by number, since a shard keeps what it prepared for it."""
+    """Messages to shards: a plan is sent once and then named by number, since a shard keeps what it prepared for it.
+    So is a program's text, to which all positions in plans and relations refer."""
 
     def __init__(self) -> None:
         self._numbers: dict[AnyParted, int] = {}
+        self._texts: dict[int, tuple[int, SourceText]] = {}  # by identity; kept, so that no other has it
         self._count = 0
         self._sent: set[int] = set()
 
@@ -157,52 +162,78 @@ class PlanNumbers:
 
     def packed(self, message: Any) -> tuple[bytes, frozenset[int]]:
         """A message with the plans that were not sent yet, and their numbers; call `note_sent` when it has arrived."""
-        out, used = io.BytesIO(), dict[int, AnyParted]()
-        _Pickler(out, self._number, used).dump(message)
-        new = {number: plan for number, plan in used.items() if number not in self._sent}
-        plans = io.BytesIO()
-        _Pickler(plans, None, {}).dump(new)
-        return pickle.dumps((plans.getvalue(), out.getvalue())), frozenset(new)
+        used, texts = dict[int, AnyParted](), dict[int, SourceText]()
+        data = self._pickled(message, used, texts)
+        plans = {number: plan for number, plan in used.items() if number not in self._sent}
+        inside = self._pickled(plans, None, texts)
+        new = {number: text for number, text in texts.items() if number not in self._sent}
+        return pickle.dumps((pickle.dumps(new, 5), inside, data)), frozenset((*plans, *new))
 
     def note_sent(self, numbers: Iterable[int]) -> None:
         """Note that all shards have these plans."""
         self._sent.update(numbers)
 
-    def _number(self, plan: AnyParted) -> int:
+    def _pickled(self, thing: Any, used: dict[int, AnyParted] | None, texts: dict[int, SourceText]) -> bytes:
+        out = io.BytesIO()
+        _Pickler(out, self, used, texts).dump(thing)
+        return out.getvalue()
+
+    def number(self, plan: AnyParted) -> int:
+        """The number of a plan."""
         if plan not in self._numbers:
             self._count += 1
             self._numbers[plan] = self._count
         return self._numbers[plan]
 
+    def number_of_text(self, text: SourceText) -> int:
+        """The number of a program's text."""
+        if id(text) not in self._texts:
+            self._count += 1
+            self._texts[id(text)] = self._count, text
+        return self._texts[id(text)][0]
+
 
 class _Pickler(pickle.Pickler):
-    def __init__(self, out: io.BytesIO, number: Callable[[AnyParted], int] | None, used: dict[int, AnyParted]) -> None:
+    """Notes the texts that it replaces, and the plans if it is to replace them."""
+
+    def __init__(
+        self,
+        out: io.BytesIO,
+        numbers: PlanNumbers,
+        used: dict[int, AnyParted] | None,
+        texts: dict[int, SourceText],
+    ) -> None:
         super().__init__(out, 5)
-        self._number, self._used = number, used
+        self._numbers, self._used, self._texts = numbers, used, texts
 
     def persistent_id(self, thing: object) -> object:
-        """Replaces plans by numbers, and names the variable that is known by its identity."""
+        """Replaces plans and texts by numbers, and names the variable that is known by its identity."""
         if thing is GOAL:
             return "goal"
-        if self._number is not None and isinstance(thing, _KINDS):
-            number = self._number(thing)
+        if self._used is not None and isinstance(thing, _KINDS):
+            number = self._numbers.number(thing)
             self._used[number] = thing
+            return number
+        if isinstance(thing, SourceText):
+            number = self._numbers.number_of_text(thing)
+            self._texts[number] = thing
             return number
         return None
 
 
 class _Unpickler(pickle.Unpickler):
-    def __init__(self, data: bytes, plans: Mapping[int, AnyParted]) -> None:
+    def __init__(self, data: bytes, known: Mapping[int, KnownThing]) -> None:
         super().__init__(io.BytesIO(data))
-        self._plans = plans
+        self._known = known
 
     def persistent_load(self, name: Any) -> object:
         """The object that `persistent_id` has named."""
-        return GOAL if name == "goal" else self._plans[name]
+        return GOAL if name == "goal" else self._known[name]
 
 
-def unpacked(data: bytes, plans: dict[int, AnyParted]) -> Any:
-    """Reads a message of `PlanNumbers` and keeps the plans in it."""
-    new, message = pickle.loads(data)
-    plans |= _Unpickler(new, {}).load()
-    return _Unpickler(message, plans).load()
+def unpacked(data: bytes, known: dict[int, KnownThing]) -> Any:
+    """Reads a message of `PlanNumbers` and keeps the plans and texts in it."""
+    texts, plans, message = pickle.loads(data)
+    known |= pickle.loads(texts)
+    known |= _Unpickler(plans, known).load()
+    return _Unpickler(message, known).load()

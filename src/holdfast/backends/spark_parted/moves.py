@@ -1,10 +1,11 @@
-"""A shard whose rows travel by Spark's own shuffle: it moves on by one job at a time.
+"""Shards whose rows travel by Spark's own shuffle: they move on by one job at a time.
 
-A move gives a shard a message of the driver and the rows that others sent to it; the shard works until it needs rows
-that have not come, values of the driver's dictionary, or the next command.  Until its next move it waits in a thread
-of its Python worker.  Spark may run that move in any worker.  So everything that a shard receives is in files: a worker
-that does not have the shard, or has it as it was some moves ago, repeats the missing moves by itself.  What a move
-sends has a digest in the same files, so a repetition that goes another way is found before its rows are used.
+A move gives the shards of a task a message of the driver and the rows that other tasks sent to them; they work until
+they need rows that have not come, values of the driver's dictionary, or the next command.  Until the next move they
+wait in a thread of their Python worker.  Spark may run that move in any worker.  So everything that they receive is in
+files: a worker that does not have these shards, or has them as they were some moves ago, repeats the missing moves by
+itself.  What a move sends has a digest in the same files, so a repetition that goes another way is found before its
+rows are used.
 """
 
 from __future__ import annotations
@@ -21,18 +22,18 @@ from threading import Thread
 from typing import Any, TypeAlias, cast
 
 from holdfast.backends.parted.exchange import StoppedError
+from holdfast.backends.spark_parted.holding import OK, HeldShards
 from holdfast.backends.spark_parted.links import unpacked
 from holdfast.backends.spark_parted.recording import replacing
-from holdfast.backends.spark_parted.task import OK, HeldShard
 from holdfast.quick_dataclass import dataclass
 
 ASSIGN, COMMAND, ANSWER, STOP, NOTHING = "assign", "command", "answer", "stop", "nothing"  # what the driver says
 DONE, ASKING, WAITING, IDLE = "done", "asking", "waiting", "idle"  # how a move ends
-_MOST_HELD = 4  # shards in the memory of one worker
+_MOST_HELD = 4  # tasks whose shards are in the memory of one worker
 
 DriverMessage: TypeAlias = tuple[str, bytes]
 SentRows: TypeAlias = tuple[int, int, int, bytes]
-"""Of rows: the command of the driver, the number of the exchange in it, the shard that sent them, and the rows."""
+"""Of rows: the command of the driver, the number of the exchange in it, the task that sent them, and the rows."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ class MoveSettings:
     """What all moves of one attempt share."""
 
     knowledge_base: str
-    parts: int
+    tasks: int
     folder: str
     attempt: str
 
@@ -49,7 +50,7 @@ class MoveSettings:
 class MoveEnd:
     """What the driver learns of a move."""
 
-    shard: int
+    task: int
     pid: int
     kind: str
     data: bytes  # a reply, or what is asked for
@@ -58,17 +59,18 @@ class MoveEnd:
 
 
 class _ForgottenError(BaseException):
-    """This shard is not needed any more."""
+    """These shards are not needed any more."""
 
 
-class MovedShard:
-    """A shard in the memory of this worker, at work in a thread that waits between moves.  It is its own exchange."""
+class MovedShards:
+    """The shards of a task in the memory of this worker, in a thread that waits between moves.  It is their exchange
+    with other tasks."""
 
     def __init__(self, settings: MoveSettings, number: int) -> None:
         self.attempt, self.folder, self.moves = settings.attempt, settings.folder, 0
         self.last: tuple[MoveEnd, list[tuple[int, SentRows]]] | None = None  # how its last move ended, and what it sent
-        self._number, self._parts = number, settings.parts
-        self._held = HeldShard(number, settings.parts, settings.folder)
+        self._number, self._tasks = number, settings.tasks
+        self._held = HeldShards(settings.folder)
         self._held.dictionary.connection = cast("Any", _Asking(self))
         self._inputs: SimpleQueue[tuple[DriverMessage, Sequence[SentRows]] | None] = SimpleQueue()
         self._ends: SimpleQueue[tuple[str, bytes] | BaseException] = SimpleQueue()
@@ -78,7 +80,7 @@ class MovedShard:
         Thread(target=self._work, name="holdfast-moved", daemon=True).start()
 
     def end(self) -> None:
-        """It is not needed any more."""
+        """They are not needed any more."""
         self._inputs.put(None)
 
     def move(self, message: DriverMessage, rows: Sequence[SentRows]) -> bytes:
@@ -111,7 +113,7 @@ class MovedShard:
         if kind == ASSIGN:
             self._held.take_up(pickle.loads(data), self)
             return pickle.dumps(OK)
-        return self._held.obeyed(self, *unpacked(data, self._held.plans))
+        return self._held.obeyed(*unpacked(data, self._held.plans))
 
     def pause(self, end: tuple[str, bytes] | None) -> DriverMessage:
         """End a move; gives what the driver says in the next one."""
@@ -139,16 +141,16 @@ class MovedShard:
             del self._boxes[place]  # what a failed command has left
 
     def all_to_all(self, shard: int, outgoing: Sequence[Any]) -> Sequence[Any]:
-        """As `Exchange` says."""
+        """As `Exchange` says, with tasks in place of shards."""
         dictionary, place = self._held.dictionary, (self._turn, self._exchanges)
         self._exchanges += 1
         for other, rows in enumerate(outgoing):
             if other != shard:
                 self._outgoing.append((other, (*place, shard, _packed((dictionary.newest, rows)))))
-        while len(self._boxes[place]) < self._parts - 1:
+        while len(self._boxes[place]) < self._tasks - 1:
             if self.pause((WAITING, b""))[0] == STOP:
                 raise StoppedError
-        received: list[Any] = [None] * self._parts
+        received: list[Any] = [None] * self._tasks
         received[shard] = outgoing[shard]
         for other, data in self._boxes.pop(place).items():
             newest, received[other] = pickle.loads(data)
@@ -156,14 +158,14 @@ class MovedShard:
         return received
 
     def stop(self) -> None:
-        """This shard has failed; the driver stops the others."""
+        """A shard has failed; the driver stops the other tasks."""
 
 
 class _Asking:
     """In place of a connection to the driver's dictionary: a question ends a move, and the next one has the answer."""
 
-    def __init__(self, shard: MovedShard) -> None:
-        self._shard, self._question = shard, b""
+    def __init__(self, shards: MovedShards) -> None:
+        self._shards, self._question = shards, b""
 
     def send_bytes(self, question: bytes) -> None:
         """Ask."""
@@ -171,9 +173,9 @@ class _Asking:
 
     def recv_bytes(self) -> bytes:
         """The answer."""
-        kind, data = self._shard.pause((ASKING, self._question))
+        kind, data = self._shards.pause((ASKING, self._question))
         while kind == NOTHING:
-            kind, data = self._shard.pause((ASKING, self._question))
+            kind, data = self._shards.pause((ASKING, self._question))
         if kind == STOP:
             raise StoppedError
         return data
@@ -190,30 +192,30 @@ def _packed(thing: Any) -> bytes:
 
 # --- a task --------------------------------------------------------------------------------------------
 
-MovedShards: TypeAlias = dict[tuple[str, int], MovedShard]
-"""By knowledge base and shard, the one that was used last at the end."""
-_moved: MovedShards = {}
+MovesMemory: TypeAlias = dict[tuple[str, int], MovedShards]
+"""By knowledge base and task, those that were used last at the end."""
+_moved: MovesMemory = {}
 
 
 def run_move(
-    settings: MoveSettings, number: int, shard: int, rows: Iterable[tuple[int, SentRows]], moved: MovedShards
+    settings: MoveSettings, number: int, task: int, rows: Iterable[tuple[int, SentRows]], moved: MovesMemory
 ) -> Iterator[tuple[int, Any]]:
-    """The move of one shard, by a task in any worker: gives rows for shards, and for the driver how it ended."""
-    place = settings.knowledge_base, shard
+    """The move of one task, in any worker: gives rows for tasks, and for the driver how it ended."""
+    place = settings.knowledge_base, task
     kept = moved.pop(place, None)
     _drop_unneeded(moved)
     if kept is not None and (kept.attempt != settings.attempt or kept.moves > number + 1):
         kept.end()
         kept = None
     if kept is None:
-        kept = MovedShard(settings, shard)
+        kept = MovedShards(settings, task)
     try:
         for missed in range(kept.moves, number):
-            _repeat(settings, kept, missed, shard)
+            _repeat(settings, kept, missed, task)
         if kept.moves == number:
             came = [sent for _, sent in rows]
-            digest = kept.move(said(settings, number, shard), came)
-            _write(_moves_path(settings, number, shard), pickle.dumps((came, digest), 5))
+            digest = kept.move(said(settings, number, task), came)
+            _write(_moves_path(settings, number, task), pickle.dumps((came, digest), 5))
     except BaseException:
         kept.end()
         raise
@@ -221,26 +223,26 @@ def run_move(
     assert kept.last is not None
     end, sent = kept.last
     yield from sent
-    yield settings.parts, end
+    yield settings.tasks, end
 
 
-def run_task(settings: MoveSettings, number: int, shard: int, rows: Iterable[Any]) -> Iterator[tuple[int, Any]]:
+def run_task(settings: MoveSettings, number: int, task: int, rows: Iterable[Any]) -> Iterator[tuple[int, Any]]:
     """The function of a task; the last partition is the driver's."""
     came = list(rows)  # always all of them, or Spark would not use the worker again
-    if shard < settings.parts:
-        yield from run_move(settings, number, shard, came, _moved)
+    if task < settings.tasks:
+        yield from run_move(settings, number, task, came, _moved)
 
 
-def _drop_unneeded(moved: MovedShards) -> None:
+def _drop_unneeded(moved: MovesMemory) -> None:
     closed = [place for place, kept in moved.items() if not Path(kept.folder).is_dir()]
     for place in closed or list(moved)[: max(0, len(moved) + 1 - _MOST_HELD)]:
         moved.pop(place).end()
 
 
-def _repeat(settings: MoveSettings, kept: MovedShard, number: int, shard: int) -> None:
-    came, digest = pickle.loads(_moves_path(settings, number, shard).read_bytes())
-    if kept.move(said(settings, number, shard), came) != digest:
-        raise RuntimeError(f"shard {shard} has found something else when it repeated move {number}")
+def _repeat(settings: MoveSettings, kept: MovedShards, number: int, task: int) -> None:
+    came, digest = pickle.loads(_moves_path(settings, number, task).read_bytes())
+    if kept.move(said(settings, number, task), came) != digest:
+        raise RuntimeError(f"task {task} has found something else when it repeated move {number}")
 
 
 def _digest(kind: str, sent: Iterable[tuple[int, SentRows]]) -> bytes:
@@ -255,15 +257,15 @@ def _digest(kind: str, sent: Iterable[tuple[int, SentRows]]) -> bytes:
 
 
 def say(settings: MoveSettings, number: int, messages: Sequence[DriverMessage]) -> None:
-    """Write what the driver says to the shards in a move: one file if it is the same for all."""
+    """Write what the driver says to the tasks in a move: one file if it is the same for all."""
     is_one = all(message == messages[0] for message in messages)
-    for shard, message in enumerate(messages[:1] if is_one else messages):
-        _write(_said_path(settings, number, "all" if is_one else str(shard)), pickle.dumps(message))
+    for task, message in enumerate(messages[:1] if is_one else messages):
+        _write(_said_path(settings, number, "all" if is_one else str(task)), pickle.dumps(message))
 
 
-def said(settings: MoveSettings, number: int, shard: int) -> DriverMessage:
-    """What the driver says to a shard in a move."""
-    own = _said_path(settings, number, str(shard))
+def said(settings: MoveSettings, number: int, task: int) -> DriverMessage:
+    """What the driver says to a task in a move."""
+    own = _said_path(settings, number, str(task))
     message: DriverMessage = pickle.loads((own if own.exists() else _said_path(settings, number, "all")).read_bytes())
     return message
 
@@ -279,8 +281,8 @@ def _said_path(settings: MoveSettings, number: int, whom: str) -> Path:
     return Path(settings.folder) / f"said-{settings.attempt}-{number}-{whom}"
 
 
-def _moves_path(settings: MoveSettings, number: int, shard: int) -> Path:
-    return Path(settings.folder) / f"moved-{settings.attempt}-{number}-{shard}"
+def _moves_path(settings: MoveSettings, number: int, task: int) -> Path:
+    return Path(settings.folder) / f"moved-{settings.attempt}-{number}-{task}"
 
 
 def _write(path: Path, data: bytes) -> None:

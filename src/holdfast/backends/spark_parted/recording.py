@@ -11,7 +11,7 @@ import json
 import os
 import pickle
 import secrets
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -214,11 +214,10 @@ class RecordedShard(Shard):
 
     # --- records ---------------------------------------------------------------------------------------
 
-    def do_record(self, version: int, name: str, is_base: bool, oldest: int) -> tuple[int, int, Mapping[Any, Any]]:
+    def do_record(self, version: int, name: str, is_base: bool) -> tuple[int, int, Mapping[Any, Any]]:
         """Write what has changed, or everything; that is the version from then on.
 
-        Files of versions before `oldest` are not needed any more.  Gives the bytes that were written, the highest rank
-        and the rules that were deferred.
+        Gives the bytes that were written, the highest rank and the rules that were deferred.
         """
         names = [name for name in self.tables if name not in self._copies]
         parts = {name: self._all_rows(name) if is_base else self._touched.of(name) for name in names}
@@ -230,7 +229,6 @@ class RecordedShard(Shard):
         self._touched.clear(names)
         self.version, self._recorded = version, name
         self._imaged = 0 if is_base else self._imaged
-        _clean(self.folder, self.number, oldest)
         return path.stat().st_size, self.ranking.rounds, self.ranking.deferred
 
     def _record(self, parts: Mapping[str, Ids], dropped: Sequence[str]) -> tuple[dict[str, Any], _Arrays]:
@@ -394,8 +392,11 @@ def _write(path: Path, about: Mapping[str, Any], arrays: _Arrays) -> None:
         os.close(folder)
 
 
-def _clean(folder: str, shard: int, oldest: int) -> None:
-    for kind in ("base", "log"):
-        for path in Path(folder).glob(f"{kind}-*-{shard}.npz"):
-            if int(path.name.split("-")[1]) < oldest:
-                path.unlink(missing_ok=True)
+def remove_records(folder: str, needed: Container[str]) -> None:
+    """Remove the records that are not needed, also those of attempts that failed, whole or not.
+
+    Only the driver knows which these are, and only while no shard writes one.
+    """
+    for path in Path(folder).glob("*.npz"):
+        if path.name.rsplit("-", 1)[0] not in needed:
+            path.unlink(missing_ok=True)

@@ -1,6 +1,6 @@
 """Shards without connections: each exchange is a job of Spark, and rows travel by Spark's shuffle.
 
-A job reads what the job before it has shuffled, runs one move of each shard, and shuffles what the shards send; one
+A job reads what the job before it has shuffled, runs one move of each task, and shuffles what their shards send; one
 more partition of the shuffle is the driver's, and only that is collected.  Nothing keeps cores between commands.
 """
 
@@ -13,7 +13,8 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import suppress
 from typing import Any, cast
 
-from holdfast.backends.spark_parted.jobs import LOOK, JobSettings, LostError, ShardReply
+from holdfast.backends.spark_parted.holding import OK, Assignment, ShardReply, Shares
+from holdfast.backends.spark_parted.jobs import LOOK, JobSettings, LostError, by_shard
 from holdfast.backends.spark_parted.moves import (
     ANSWER,
     ASKING,
@@ -31,7 +32,7 @@ from holdfast.backends.spark_parted.moves import (
     say,
 )
 from holdfast.backends.spark_parted.replica import answered
-from holdfast.backends.spark_parted.task import OK, Arrival, Assignment
+from holdfast.backends.spark_parted.task import Arrival
 from holdfast.spark_session import spark_cause
 from holdfast.values.dictionary import Dictionary
 
@@ -48,10 +49,13 @@ class ShuffleJob:
     def __init__(self, settings: JobSettings, dictionary: Dictionary, look: Callable[[], None]) -> None:
         self._settings, self._dictionary, self._look_around = settings, dictionary, look
         self._tag = f"holdfast-{secrets.token_hex(8)}"
-        self._moves = MoveSettings(settings.knowledge_base, settings.parts, settings.folder, secrets.token_hex(4))
+        self.tasks = settings.tasks()
+        self.shares: Shares = ()
+        """The shards of each task."""
+        self._moves = MoveSettings(settings.knowledge_base, self.tasks, settings.folder, secrets.token_hex(4))
         self._count = self.nbytes = 0
         self._rows: Any = None  # what the last move has shuffled
-        self.pids: list[int] = []  # of the workers that ran the last move, by shard
+        self.pids: list[int] = []  # of the workers that ran the last move, by task
         self._thread = ThreadPoolExecutor(1, "holdfast-job")
         remove_moves(settings.folder)
 
@@ -62,30 +66,29 @@ class ShuffleJob:
 
     def arrivals(self) -> list[Arrival]:
         """As of tasks that hold nothing: each shard is restored in its first move."""
-        return [Arrival(rank, 0, ("", 0), {}) for rank in range(self._settings.parts)]
+        return [Arrival(rank, 0, ("", 0)) for rank in range(self.tasks)]
 
-    def assign(self, arrivals: Sequence[Arrival], assignments: Sequence[Assignment]) -> None:
+    def assign(self, assignments: Sequence[Assignment]) -> None:
         """Restore the shards."""
-        del arrivals
+        self.shares = assignments[0].shares
         self._finished([(ASSIGN, pickle.dumps(each)) for each in assignments], exchanges=False)
 
     def ask(self, messages: Sequence[bytes], *, exchanges: bool) -> list[ShardReply]:
-        """Send each shard its message; what each replies.  A job that moves no rows is one stage."""
-        replies = self._finished([(COMMAND, message) for message in messages], exchanges=exchanges)
-        return [ShardReply(*reply) for reply in replies]
+        """Send each task its message; what each shard replies.  A job that moves no rows is one stage."""
+        return by_shard(self.shares, self._finished([(COMMAND, message) for message in messages], exchanges=exchanges))
 
     def _finished(self, messages: Sequence[DriverMessage], *, exchanges: bool) -> list[Any]:
-        """What each shard replies when it has done its part, after as many moves as that takes."""
+        """What each task replies when it has done its part, after as many moves as that takes."""
         replies: dict[int, Any] = {}
         self._rows = None
-        while len(replies) < self._settings.parts:
+        while len(replies) < self.tasks:
             ends = self._move(messages, exchanges=exchanges)
-            replies |= {end.shard: pickle.loads(end.data) for end in ends if end.kind == DONE}
+            replies |= {end.task: pickle.loads(end.data) for end in ends if end.kind == DONE}
             if not any(end.sent for end in ends) and all(end.kind not in (DONE, ASKING) for end in ends):
                 raise LostError("the shards wait for each other")
-            is_stopped = any(reply != OK and reply[0] != OK for reply in replies.values())
+            is_stopped = any(reply != OK and any(kind != OK for kind, *_ in reply) for reply in replies.values())
             messages = [self._next_message(end, is_stopped=is_stopped) for end in ends]
-        return [replies[shard] for shard in range(self._settings.parts)]
+        return [replies[task] for task in range(self.tasks)]
 
     def _next_message(self, end: MoveEnd, *, is_stopped: bool) -> DriverMessage:
         if end.kind in (DONE, IDLE):
@@ -99,17 +102,17 @@ class ShuffleJob:
     # --- jobs ------------------------------------------------------------------------------------------
 
     def _move(self, messages: Sequence[DriverMessage], *, exchanges: bool) -> list[MoveEnd]:
-        """One job; gives how the move of each shard has ended."""
+        """One job; gives how the move of each task has ended."""
         say(self._moves, self._count, messages)
         running = self._thread.submit(self._run, self._count, exchanges=exchanges)
         while not running.done():
             wait((running,), LOOK)
             self._look_around()
         try:
-            ends = sorted(running.result(), key=lambda end: end.shard)
+            ends = sorted(running.result(), key=lambda end: end.task)
         except Exception as error:
             raise LostError(spark_cause(error)) from error
-        if len(ends) != self._settings.parts:
+        if len(ends) != self.tasks:
             raise LostError("a task was lost")
         self._count += 1
         self.nbytes += sum(end.received for end in ends)
@@ -117,16 +120,16 @@ class ShuffleJob:
         return ends
 
     def _run(self, number: int, *, exchanges: bool) -> list[MoveEnd]:
-        """Runs a move of all shards; in a thread, so that signals are heeded."""
-        settings, parts = self._moves, self._settings.parts
+        """Runs a move of all tasks; in a thread, so that signals are heeded."""
+        settings, tasks = self._moves, self.tasks
         context = self._settings.session.sparkContext
         context.addJobTag(self._tag)
-        rows = context.parallelize([], parts) if self._rows is None else self._rows
-        moved = rows.mapPartitionsWithIndex(lambda shard, came: run_task(settings, number, shard, came))
+        rows = context.parallelize([], tasks) if self._rows is None else self._rows
+        moved = rows.mapPartitionsWithIndex(lambda task, came: run_task(settings, number, task, came))
         if not exchanges:
             return _only_values(moved.collect())
-        self._rows = moved.partitionBy(parts + 1, _itself)
-        return cast("list[MoveEnd]", context.runJob(self._rows, _only_values, [parts]))
+        self._rows = moved.partitionBy(tasks + 1, _itself)
+        return cast("list[MoveEnd]", context.runJob(self._rows, _only_values, [tasks]))
 
     # --- the end ---------------------------------------------------------------------------------------
 

@@ -19,7 +19,7 @@ from holdfast.backends.protocol import Engine, Facts, Watch
 from holdfast.backends.spark_parted.crew import SparkCrew, release_idle
 from holdfast.backends.spark_parted.folders import frame_folder, new_folder
 from holdfast.backends.spark_parted.frames import GivenFrame, ShardRows, schema_of, taken_in, with_records
-from holdfast.backends.spark_parted.jobs import DIRECT, SHUFFLE, JobSettings
+from holdfast.backends.spark_parted.jobs import DIRECT, SHUFFLE, JobSettings, slots
 from holdfast.backends.spark_parted.tls import made_identity
 from holdfast.errors import Diagnostic, UsageError
 from holdfast.exclusive import InterruptedCommitError
@@ -78,9 +78,8 @@ class SparkPartedBackend(PartedBackend, ModuleBudget, Frames):
 
     def _crew(self, watch: Watch) -> SparkCrew:
         """The shards: in tasks of Spark."""
-        crew = SparkCrew(
-            self._settings, self.dictionary, watch, self.relations, self.placement, self._options.holdSeconds
-        )
+        placement = weakref.proxy(self.placement)  # which refers to this backend: the crew, which ends it, must not
+        crew = SparkCrew(self._settings, self.dictionary, watch, self.relations, placement, self._options.holdSeconds)
         weakref.finalize(self, crew.close)
         self.crew = crew
         return crew
@@ -262,12 +261,12 @@ def job_settings(session: SparkSession, parts: int | None) -> JobSettings:
     context = _context(session)
     exchange = _exchange(session, context.getConf())
     is_local = context.master.startswith("local")
-    slots = _slots(context) if is_local and exchange == DIRECT else 0
-    wanted = parts or int(session.conf.get("spark.holdfast.shards", "0") or 0) or slots or context.defaultParallelism
-    if slots and wanted > slots:
-        message = f"{wanted} shards need {wanted} cores at once, and {context.master} has {slots}"
-        help = f"use spark[{slots}], a master with more cores, or spark.holdfast.exchange=shuffle"
-        raise UsageError(Diagnostic("E1004", message, help=help))
+    cores = slots(context) if is_local and exchange == DIRECT else 0
+    wanted = parts or _count(session, "shards") or cores or context.defaultParallelism
+    tasks = _count(session, "tasks")
+    if cores and min(tasks, wanted) > cores:
+        message = f"{tasks} tasks need {tasks} cores at once, and {context.master} has {cores}"
+        raise UsageError(Diagnostic("E1004", message, help="leave spark.holdfast.tasks out"))
     folder = _folder(session, is_local=is_local)
     images: str | None = session.conf.get("spark.holdfast.images", None) or ""
     if images == "none":
@@ -276,7 +275,7 @@ def job_settings(session: SparkSession, parts: int | None) -> JobSettings:
         images = folder
     identity = made_identity(context._jvm) if _is_set(session.conf, TLS) else None
     kb = secrets.token_hex(8)
-    return JobSettings(session.newSession(), kb, wanted, folder, is_local, exchange, identity, images)
+    return JobSettings(session.newSession(), kb, wanted, folder, is_local, exchange, identity, images, tasks)
 
 
 def _exchange(session: SparkSession, conf: SparkConf) -> str:
@@ -314,9 +313,9 @@ def _context(session: SparkSession):  # type: ignore[no-untyped-def]
         raise _refused("a session of Spark Connect has no barrier stages") from None
 
 
-def _slots(context) -> int:  # type: ignore[no-untyped-def]
-    java = context._jsc.sc()
-    return int(java.maxNumConcurrentTasks(java.resourceProfileManager().defaultResourceProfile()))
+def _count(session: SparkSession, name: str) -> int:
+    """A setting that is a number of something, 0 if it is not set."""
+    return int(_number(name, session.conf.get(f"spark.holdfast.{name}", None) or "0"))
 
 
 def _folder(session: SparkSession, *, is_local: bool) -> str:

@@ -29,6 +29,7 @@ from holdfast.values.dictionary import Dictionary
 
 _ONE_BINDING: Rows = np.empty((1, 0), np.int64)
 _UNLIMITED = nullcontext()
+_PART = 1_024  # rows that are entered at once where they may pass a limit
 
 
 class naming_the_rule:  # noqa: N801  it reads as a function; a generator takes longer to begin than a small rule to run
@@ -50,6 +51,16 @@ def without_value(rule: Rule | AggregateRule, error: Undefined) -> EvaluationErr
     message = f"rule {rule.name} has no value for some facts: {error}"
     help = "exclude such facts with a comparison in the rule, or correct the data"
     return EvaluationError(Diagnostic("E0701", message, rule.span, help=help))
+
+
+def entered(table: Table, rows: Rows, watch: Watch, coming: int = 0) -> Ids:
+    """The ids of rows of a table, which takes in new ones; in small parts if these may pass a limit."""
+    if len(rows) > _PART and len(rows) > watch.left()[0]:
+        return np.concatenate([entered(table, rows[at : at + _PART], watch) for at in range(0, len(rows), _PART)])
+    before = table.size
+    ids = table.intern(rows, coming)
+    watch.batch(table.size - before)
+    return ids
 
 
 class CompiledPlan:
@@ -102,9 +113,7 @@ class CompiledPlan:
             return ()
         predicate = self.plan.outputs[0][0]
         table = self.tables[predicate]
-        before, ids = table.size, table.intern(batches[0])
-        self.watch.batch(table.size - before)
-        return ((predicate, ids, NO_WEIGHTS),)
+        return ((predicate, entered(table, batches[0], self.watch), NO_WEIGHTS),)
 
     def run(self, views: ReadViews, quota: Ids = NO_IDS) -> Iterator[tuple[str, Ids, Weights]]:
         """What all instances emit: predicates, row ids and how many instances each stands for (none given: one).
@@ -117,7 +126,8 @@ class CompiledPlan:
             yield from self._emitted(self._bindings())
 
     def _emitted(self, batches: Iterable[Rows]) -> Iterator[tuple[str, Ids, Weights]]:
-        first, done = dict[str, int](), 0.0
+        first: dict[str, int] = {}
+        done = 0.0
         with naming_the_rule(self.plan.rule):
             for bindings in batches:
                 for (predicate, _), rows in zip(self.plan.outputs, self._outputs(bindings), strict=True):
@@ -126,12 +136,11 @@ class CompiledPlan:
                     new = before - first.setdefault(predicate, before)
                     coming = (int(new / done) - new) // 2 if done else 0  # fewer in what is left than in what is done
                     if self.tallying is None:
-                        yield predicate, table.intern(rows, coming), NO_WEIGHTS
+                        yield predicate, entered(table, rows, self.watch, coming), NO_WEIGHTS
                     else:
                         if len(self.tallying.known[0]):
                             yield predicate, *self.tallying.known
-                        yield predicate, table.intern(rows, coming), self.tallying.weights
-                    self.watch.batch(table.size - before)
+                        yield predicate, entered(table, rows, self.watch, coming), self.tallying.weights
                 done = self.steps[0].done
 
     def instances(self, views: ReadViews) -> Iterator[list[Rows]]:

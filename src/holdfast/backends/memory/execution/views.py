@@ -52,7 +52,9 @@ class Seen:
         """The places that are walked through and those that are probed, by what their reads mean."""
         # before anything is marked: evaluating a formula uses the scratch bits
         self._walks = {place: _walkable(own_snapshot(sources[place[0]]), place[1]) for place in walked}
-        self._probes, self._by_status, marks = dict[ReadKey, Probe](), list[tuple[ReadKey, FactSet]](), False
+        self._probes: dict[ReadKey, Probe] = {}
+        self._by_status: list[tuple[ReadKey, FactSet]] = []
+        marks = False
         for place in probed:
             facts, name = own_snapshot(sources[place[0]]), place[1]
             run = facts.run(name) if facts.tables[name].fetch is None else None  # unless rows are added meanwhile

@@ -101,7 +101,7 @@ class Versions:
     ) -> list[tuple[str, _T, Words]]:
         backend = self.backend
         pipelines = [backend._pipeline(plan) for plan in plans if backend._can_start(plan, sources)]
-        found = list[tuple[str, _T, Words]]()
+        found: list[tuple[str, _T, Words]] = []
         if pipelines:
             with backend.seen(pipelines, sources) as views:
                 for pipeline in pipelines:
@@ -197,7 +197,8 @@ def steps(
 def _moves(words: Words, last: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The places of words that hold in a state but not in the next, or the other way round; and of each twice the
     number of the state, plus 1 if it holds in the next."""
-    changes, found = words ^ (words >> 1), list[tuple[NDArray[np.int64], NDArray[np.int64]]]()
+    found: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = []
+    changes = words ^ (words >> 1)
     for states in in_blocks(last, len(words)):
         state, places = np.nonzero((changes >> states) & 1)
         state += states[0, 0]
