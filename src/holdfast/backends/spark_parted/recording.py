@@ -177,8 +177,15 @@ class RecordedShard(Shard):
         super().do_count(name, what, step)
 
     def do_enter(self, tree: SetTree, rank: int) -> None:
-        """As any shard: ranks change."""
-        self._touch(self.only_primaries(self.built(tree)))
+        """As any shard: ranks change.
+
+        Rolling back also takes them from facts that are not in I: a shard that was lost and restored never had them,
+        and has to count the same founded instances.
+        """
+        entered = self.only_primaries(self.built(tree))
+        self._touch(entered)
+        if self.ranking.founded.remembers:
+            self.ranking.remember(entered)
         super().do_enter(tree, rank)
 
     def do_restart_ranks(self) -> None:
