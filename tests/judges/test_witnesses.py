@@ -28,6 +28,9 @@ BODIES = [
     "m = max y + 1 : { e(x, y) }",
     "m = max y : { e(y, z) }, z = m - 1",
     "m = min y : { e(x, y) ; e(y, x) }",
+    "y = count : { e(w, _) }, m = max v : { e(w, v) }, w > 1",
+    "m = max v : { e(w, v) }, y = count : { e(w, _) }, w > 1",
+    "m = max v : { e(w, v) }, y = max v : { e(v, w) }",
 ]
 
 

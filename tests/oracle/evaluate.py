@@ -16,7 +16,7 @@ from holdfast.language import tree
 from holdfast.values import Iri, Literal, Row
 
 from . import functors
-from .scope import aggregates, binds, children, closure, conjuncts, has_wildcard, is_pattern, variables
+from .scope import aggregates, binds, children, closure, conjuncts, has_wildcard, is_pattern, variables, witnesses
 from .strata import Below, equivalence, reachable, strata
 from .values import NIL, Fact, Tagged, alike, base_types, coerce, number, record, tag, tag_row
 from .wildcards import is_wildcard, name_wildcards
@@ -218,7 +218,10 @@ class Evaluation:
         outside = variables(head) if head else set()
         while waiting and bindings:
             bound = set(bindings[0])
-            item = next((i for i in waiting if self.ready(i, waiting, bound, groundable)), None)
+            ready = [i for i in waiting if self.ready(i, waiting, bound, groundable)]
+            used = outside.union(*(variables(i, inside_aggregates=False) for i in waiting))
+            given = {id(i): witnesses(i, used - bound) for i in ready}
+            item = next((i for i in ready if not any(given[id(o)] & variables(i) for o in ready if o is not i)), None)
             if item is None:
                 raise UnsafeError(f"never bound: {[variables(i) - bound for i in waiting]}")
             waiting.remove(item)
@@ -418,11 +421,11 @@ class Evaluation:
         if not inner and term.function not in functors.DEFINED_ON_NOTHING:
             return []
         value = tag(functors.fit(functors.AGGREGATES[term.function]([v for _, v in targets])))
-        witnesses = (variables(term) & used) - set(binding)
-        if term.function not in ("min", "max") or not witnesses:
+        taken = (variables(term) & used) - set(binding)
+        if term.function not in ("min", "max") or not taken:
             return [(value, binding)]
         attaining = [b for b, target in zip(inner, targets, strict=True) if target == value]
-        return [(value, {**binding, **b}) for b in _distinct([_only(b, witnesses) for b in attaining])]
+        return [(value, {**binding, **b}) for b in _distinct([_only(b, taken) for b in attaining])]
 
     def heads(self, head: tree.Atom, bindings: list[Binding]) -> list[Fact]:
         """The head of every substitution, as often as it is derived."""

@@ -43,6 +43,12 @@ def aggregates(node: object) -> list[tree.Aggregate]:
     return [found for child in children(node) for found in aggregates(child)]
 
 
+def witnesses(item: tree.Formula, used: set[str]) -> set[str]:
+    """Of the variables that are used outside of aggregates, those that the min and max of an item would bind."""
+    extremes = (node for node in aggregates(item) if node.function in ("min", "max"))
+    return used & set[str]().union(*map(variables, extremes))
+
+
 def conjuncts(formula: tree.Formula) -> tuple[tree.Formula, ...]:
     return formula.items if isinstance(formula, tree.Conjunction) else (formula,)
 

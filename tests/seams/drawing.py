@@ -215,6 +215,7 @@ class Body:
         self.asked = [r for r in below if r.kind == "inline"]
         self.literals: list[Literal] = []
         self.bound: dict[Var, str] = {}
+        self.unseen: set[Var] = set()  # witnesses perhaps not used outside: other aggregates do not share them
         self.number = 0
 
     def rule(self, own: Sequence[Relation]) -> Rule:
@@ -391,6 +392,7 @@ class Body:
     def _inner(self) -> tuple[list[Literal], dict[Var, str]]:
         """The body of an aggregate, and its own variables; outer ones may be among its arguments."""
         outer = dict(self.bound)
+        self.bound = {var: t for var, t in outer.items() if var not in self.unseen}
         body: list[Literal] = [self.atom(self.random.choice(self.below)) for _ in range(self.random.choice((1, 1, 2)))]
         local = {var: t for var, t in self.bound.items() if var not in outer}
         if self.draw.chance(0.3):
@@ -443,6 +445,10 @@ class Body:
         shown = self.random.sample(others, self.random.randint(1, len(others)))
         self.bound |= {var: local[var] for var in shown}
         left = self.new(type_)
+        if self.draw.chance(0.5):
+            self.literals += [Test("!=", var, self.const(local[var])) for var in shown]
+        else:
+            self.unseen |= set(shown)
         kept = tuple(var for var in local if var not in shown)
         self.literals.append(Aggregate(left, "=", function, target, tuple(body), kept, tuple(shown)))
 

@@ -99,8 +99,7 @@ class Expander:
         waiting, bound = list(flat.pending), Bound(flat.literals)
         while waiting:
             look_at_the_clock()
-            known = bound.places.keys()
-            chosen = next((p for p in waiting if known >= set(_shared(p, here))), waiting[0])
+            chosen = self._next(waiting, bound, here)
             waiting.remove(chosen)
             before = len(work[0])
             work = [new for body in work for new in self._expand(place, chosen, body, bound, here)]
@@ -109,6 +108,25 @@ class Expander:
                 report_too_many(place.span, self.scope.diagnostics)
                 return []
         return work
+
+    def _next(self, waiting: list[Pending], bound: Bound, here: frozenset[str]) -> Pending:
+        """The aggregate to expand next, whatever their order: one that lacks nothing, or one with witnesses."""
+        lacking = [set(_shared(pending, here)) - bound.places.keys() for pending in waiting]
+        ready = [pending for pending, lacks in zip(waiting, lacking, strict=True) if not lacks]
+        if ready:
+            return ready[0]
+        able = [(p, lacks) for p, lacks in zip(waiting, lacking, strict=True) if _can_witness(p, lacks)]
+        for place, (one, lacks) in enumerate(able):
+            for other, others in able[:place]:
+                self._report_two(one, other, sorted(lacks & others))
+        return able[0][0] if able else waiting[0]
+
+    def _report_two(self, one: Pending, other: Pending, names: list[str]) -> None:
+        for name in names:
+            message = f"{name} would take its value from this aggregate or from another one"
+            labels = [Label(other.aggregate.span, "the other one")]
+            help = f"bind {name} by an atom beside them, or use another variable in one of them"
+            self.scope.diagnostics.error("E0311", message, one.aggregate.span, labels=labels, help=help)
 
     def _report_mutual(self, flat: Flat, outside: frozenset[str]) -> None:
         here, binders, places = outside.union(flat.names), dict[str, list[int]](), dict[tuple[int, int], list[str]]()
@@ -338,6 +356,11 @@ def direct_source(inner: Iterable[Flat], target: tree.Term | None, needed: Itera
 
 def _shared(pending: Pending, here: frozenset[str]) -> list[str]:
     return [name for name in pending.names if name in here]
+
+
+def _can_witness(pending: Pending, names: set[str]) -> bool:
+    """Whether some variables can take their values from the rows that attain an aggregate's extremum."""
+    return pending.aggregate.function in EXTREMES and names <= _binds(pending)
 
 
 def _binds(pending: Pending) -> set[str]:

@@ -34,6 +34,7 @@ ALL_CODES: dict[str, str] = {
     "E0308": "`_` is used where a value is needed",
     "E0309": "a variable joins atoms inside a negation but nothing outside binds it",
     "E0310": "an aggregate uses a variable that its body does not bind",
+    "E0311": "a variable could take its value from two aggregates",
     "E0401": "the uses of a variable need types that do not agree",
     "E0402": "a value of one type is put into a column of another",
     "E0403": "a constant does not fit the type of its column",
