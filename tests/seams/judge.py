@@ -17,16 +17,25 @@ Facts = AbstractSet[tuple[Relation, tuple[str, ...]]]
 
 
 class Functors:
-    """The functors of the programs, on the places of strings."""
+    """The functors of the programs, on the places of strings.
 
-    def swap(self, s: clingo.Symbol) -> clingo.Symbol:
-        return clingo.Number((s.number * 5 + 3) % len(SYMBOLS))
+    clingo may call one with the minimum of nothing before it sees that this is refused: then there is no value.
+    """
 
-    def turn(self, n: clingo.Symbol) -> clingo.Symbol:
-        return clingo.Number((n.number * 3 + 1) % 5)
+    def swap(self, s: clingo.Symbol) -> list[clingo.Symbol]:
+        return [clingo.Number((number * 5 + 3) % len(SYMBOLS)) for (number,) in _numbers(s)]
 
-    def pick(self, n: clingo.Symbol, s: clingo.Symbol) -> clingo.Symbol:
-        return clingo.Number((s.number + n.number) % len(SYMBOLS))
+    def turn(self, n: clingo.Symbol) -> list[clingo.Symbol]:
+        return [clingo.Number((number * 3 + 1) % 5) for (number,) in _numbers(n)]
+
+    def pick(self, n: clingo.Symbol, s: clingo.Symbol) -> list[clingo.Symbol]:
+        return [clingo.Number((place + number) % len(SYMBOLS)) for number, place in _numbers(n, s)]
+
+
+def _numbers(*symbols: clingo.Symbol) -> list[tuple[int, ...]]:
+    """The numbers of some symbols; none if one is no number."""
+    are_numbers = all(symbol.type is clingo.SymbolType.Number for symbol in symbols)
+    return [tuple(symbol.number for symbol in symbols)] if are_numbers else []
 
 
 def encoded(row: Iterable[Any], types: Sequence[str]) -> tuple[str, ...]:
