@@ -215,7 +215,7 @@ class Body:
         self.asked = [r for r in below if r.kind == "inline"]
         self.literals: list[Literal] = []
         self.bound: dict[Var, str] = {}
-        self.unseen: set[Var] = set()  # witnesses perhaps not used outside: other aggregates do not share them
+        self.shown: dict[Var, str] = {}  # witnesses: what binds them outside would make them groups
         self.number = 0
 
     def rule(self, own: Sequence[Relation]) -> Rule:
@@ -233,6 +233,7 @@ class Body:
         if not self.literals:
             self.literals.append(Test("=", Const(1, "number"), Const(1, "number")))
         self.random.shuffle(self.literals)
+        self.bound |= self.shown
 
     def counting(self, head: Relation, function: str) -> Rule:
         self.literals += [self.atom(self.random.choice(self.below)) for _ in range(self.random.randint(1, 2))]
@@ -392,7 +393,6 @@ class Body:
     def _inner(self) -> tuple[list[Literal], dict[Var, str]]:
         """The body of an aggregate, and its own variables; outer ones may be among its arguments."""
         outer = dict(self.bound)
-        self.bound = {var: t for var, t in outer.items() if var not in self.unseen}
         body: list[Literal] = [self.atom(self.random.choice(self.below)) for _ in range(self.random.choice((1, 1, 2)))]
         local = {var: t for var, t in self.bound.items() if var not in outer}
         if self.draw.chance(0.3):
@@ -442,15 +442,20 @@ class Body:
         others = [var for var in local if var != target]
         if target is None or not others:
             return
-        shown = self.random.sample(others, self.random.randint(1, len(others)))
-        self.bound |= {var: local[var] for var in shown}
+        shown = {var: local[var] for var in self.random.sample(others, self.random.randint(1, len(others)))}
+        self.shown |= shown
         left = self.new(type_)
-        if self.draw.chance(0.5):
-            self.literals += [Test("!=", var, self.const(local[var])) for var in shown]
-        else:
-            self.unseen |= set(shown)
         kept = tuple(var for var in local if var not in shown)
         self.literals.append(Aggregate(left, "=", function, target, tuple(body), kept, tuple(shown)))
+        if self.draw.chance(0.5):
+            self.literals += [Test("!=", var, self.const(t)) for var, t in shown.items()]
+            self._use(shown)
+
+    def _use(self, shown: dict[Var, str]) -> None:
+        """What may read witnesses, and binds none of them."""
+        self.bound |= shown
+        self.random.choice((self.negation, self.aggregate))()
+        self.bound = {var: t for var, t in self.bound.items() if var not in shown}
 
 
 def functor_values() -> dict[str, Any]:
