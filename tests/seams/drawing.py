@@ -455,6 +455,9 @@ class Body:
         """What may read witnesses, and binds none of them."""
         self.bound |= shown
         self.random.choice((self.negation, self.aggregate))()
+        match self.literals[-1]:
+            case Aggregate(left=left, operator="=") as own if left in shown:
+                self.literals[-1] = replace(own, operator="!=")
         self.bound = {var: t for var, t in self.bound.items() if var not in shown}
 
 
