@@ -15,7 +15,7 @@ from holdfast.formats.fact_data import FactData, FactParts, kept
 from holdfast.maintenance.stratum import Figures
 from holdfast.program.impact import Impacted
 from holdfast.quick_dataclass import dataclass
-from holdfast.relation_view import RelationView
+from holdfast.relation_view import RelationView, refuse_copying
 from holdfast.values import Row
 from holdfast.values.single_values import shown_repr
 
@@ -58,8 +58,9 @@ class Update:
                 object.__setattr__(self, key, {name: kept(facts) for name, facts in given.items()})
 
     def __reduce__(self) -> tuple[type[Update], tuple[object, ...]]:
-        """Pickled and copied with dicts, whatever mappings it was given."""
-        return type(self), ({**self.delete}, {**self.insert}, self.add_rules, self.remove_rules, {**self.note})
+        """Pickled and copied with dicts, whatever mappings it was given, and with rows in place of views."""
+        facts = ({name: _as_rows(data) for name, data in given.items()} for given in (self.delete, self.insert))
+        return type(self), (*facts, self.add_rules, self.remove_rules, {**self.note})
 
     @classmethod
     @public
@@ -82,6 +83,13 @@ class Update:
             tuple(value.get("remove_rules", ())),
             value.get("note", _NONE),
         )
+
+
+def _as_rows(facts: FactData | FactParts) -> FactData | FactParts:
+    """The same facts without views, which belong to one process."""
+    if isinstance(facts, FactParts):
+        return FactParts(tuple(cast("FactData", _as_rows(part)) for part in facts.parts))
+    return list(facts) if isinstance(facts, RelationView) else facts
 
 
 def the_note(given: object) -> Note:
@@ -321,6 +329,15 @@ class Change:
 
     def __len__(self) -> int:
         return sum(map(len, (*self.added.values(), *self.removed.values())))
+
+    def __copy__(self) -> Change:
+        return self
+
+    def __deepcopy__(self, _known: object) -> Change:
+        return self
+
+    def __reduce_ex__(self, _protocol: object) -> NoReturn:
+        refuse_copying("a change", "pickle change.to_json(), or change.inverse()")
 
     def __repr__(self) -> str:
         return f"<change: {self._summary()}>"

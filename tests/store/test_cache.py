@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import shutil
 from pathlib import Path
@@ -173,8 +174,12 @@ def test_other_modules_or_another_engine_mean_evaluating_anew(tmp_path: Path, mo
 
 def test_a_damaged_cache_is_not_believed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder, evaluated, chance = tmp_path / "kb", Evaluated(monkeypatch), random.Random(1)
+    monkeypatch.setattr(derived, "_PIECE", 100)  # bytes: arrays have several checksums
     with holdfast.from_text(PROGRAM, FACTS, store=folder) as kb:
         before = whole(kb)
+    entries = json.loads((folder / "derived/0/index.json").read_text())["arrays"].values()
+    assert max(len(checksums) for _, _, checksums, _, _ in entries) > 2
+    assert len({name for name, *_ in entries} - {""}) < len(entries)  # arrays of zeros have no files
     files = sorted(path for path in (folder / "derived").rglob("*") if path.is_file())
     anew = 0
     for turn in range(2 * len(files)):

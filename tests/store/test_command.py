@@ -102,3 +102,16 @@ def test_export_can_be_run(store: Path, tmp_path: Path) -> None:
         exported = library.open(out / "program.dl", facts=out / "facts")
         assert {name: set(kb[name]) for name in kb} == {name: set(exported[name]) for name in exported}
     assert holdfast("store", "export", store, out).code == 2
+
+
+@pytest.mark.parametrize("command", ["check", "log", "compact", "backup", "restore", "export"])
+def test_what_is_no_store_is_said_to_be_none(command: str, tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "rules.dl").write_text(RULES)
+    more = ["new"] if command in ("backup", "restore", "export") else []
+    for name in ("nothing", "folder", "rules.dl"):
+        result = holdfast("store", command, tmp_path / name, *(tmp_path / new for new in more))
+        assert result.code == 2 and "E1301" in result.err, (command, name, result.err)
+    with pytest.raises(library.HoldfastError) as caught:
+        library.open(tmp_path / "nothing", read_only=True)
+    assert caught.value.diagnostics[0].code == "E1301"

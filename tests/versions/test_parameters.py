@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import pickle
 from random import Random
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 
 import holdfast
 from holdfast import BlankNode, Iri, KnowledgeBase, Literal, Record, Update
+from holdfast.formats.fact_data import FactParts
 
 PROGRAM = """
 @prefix ex: <http://example.org/> .
@@ -173,16 +175,12 @@ def test_a_parameter_is_as_good_as_the_value_in_the_text(seed: int) -> None:
 
 
 def test_updates_are_values() -> None:
-    import copy
-
     update = Update(insert={"n": [(1, 2)]}, remove_rules="r1", note={"who": "ann"})
     for other in (pickle.loads(pickle.dumps(update)), copy.copy(update), copy.deepcopy(update)):
         assert other == update
 
 
 def test_nothing_that_lives_in_one_process_is_pickled(kb: KnowledgeBase) -> None:
-    import copy
-
     view, watch = kb["n"], kb.watch("n(1, x)")
     for thing in (kb, kb.snapshot(), view, kb.prepare("n(1, x)"), watch):
         with pytest.raises(TypeError) as caught:
@@ -194,3 +192,22 @@ def test_nothing_that_lives_in_one_process_is_pickled(kb: KnowledgeBase) -> None
                 copied(thing)
     assert copy.copy(view) is view and copy.deepcopy(view) is view
     watch.close()
+
+
+def test_a_change_is_its_own_copy_and_its_inverse_can_be_sent_elsewhere() -> None:
+    kb = holdfast.from_text("two(x, z) :- edge(x, y), edge(y, z).", facts={"edge": [("a", "b"), ("b", "c")]})
+    change = kb.apply(Update(delete={"edge": [("a", "b")]}, insert={"edge": [("c", "d")]}))
+    for kept in (change, kb.impact(Update(delete={"edge": [("b", "c")]}))):
+        assert copy.copy(kept) == copy.deepcopy(kept) == kept
+        with pytest.raises(holdfast.HoldfastError) as caught:
+            pickle.dumps(kept)
+        assert caught.value.diagnostics[0].code == "E0952"
+    assert copy.deepcopy(change) is change
+    inverse = pickle.loads(pickle.dumps(change.inverse()))
+    assert inverse.insert == {"edge": [("a", "b")]} and inverse.delete == {"edge": [("c", "d")]}
+    with kb.update() as u:
+        u.insert("edge", kb["two"])  # a view
+    parts = pickle.loads(pickle.dumps(Update(insert={"edge": FactParts((kb["edge"], [("x", "y")]))})))
+    assert set(parts.insert["edge"].parts[0]) == set(kb["edge"])
+    kb.apply(inverse)
+    assert set(kb["edge"]) == {("a", "b"), ("b", "c"), ("b", "d")}

@@ -97,7 +97,9 @@ def _fields(note: Mapping[str, Any]) -> str:
 def compact(store: StoreFolder) -> None:
     """Write a snapshot and begin a new log."""
     import holdfast
+    from holdfast.store.manifests import read_identity
 
+    read_identity(store)  # a file is not taken for a program
     with holdfast.open(store) as kb:
         kb.compact()
         terminal.line(f"the snapshot is that of version {kb.version}")
@@ -134,7 +136,9 @@ def export(store: StoreFolder, folder: NewFolder) -> None:
     import holdfast
     from holdfast.formats.paths import file_stem
     from holdfast.store.copying import write_export
+    from holdfast.store.manifests import read_identity
 
+    read_identity(store)
     with holdfast.open(store, read_only=True) as kb:
         explicit = {name: view for name in kb if len(view := kb.explicit(name))}
         tables = {file_stem(kb.program.relations[name]): view.to_arrow() for name, view in explicit.items()}

@@ -73,7 +73,8 @@ def open(
     """
     expect(program, (str, Path), "a program is the path of a file", "from_text takes the program itself")
     path = Path(program)
-    if os.path.isdir(path) and store is None:  # noqa: PTH112  # a name that is too long is no folder
+    is_folder = os.path.isdir(path) or (read_only and not os.path.exists(path))  # noqa: PTH110, PTH112  # long names
+    if is_folder and store is None:
         return _from_folder(path, facts, engine, limits, progress, modules, output, profile, read_only=read_only)
     if read_only:
         message = "read_only is for a store that is opened by itself, by its folder"

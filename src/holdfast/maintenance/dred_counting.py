@@ -28,7 +28,7 @@ def maintain_nonrecursive(s: Stratum) -> None:
     """Counting: all derivations that are lost and gained are counted before a fact is looked at.  So none is both
     deleted and added."""
     lost = counted(s.E_minus, nonrecursive_deletions(s), s.Cn.subtract)
-    s.begin_insertion(s.nothing)
+    s.begin_insertion()
     gained = counted(s.E_plus, nonrecursive_insertions(s), s.Cn.add)
     if Δ := s.Cn.zero(lost):
         s.delete(Δ)
@@ -39,11 +39,12 @@ def maintain_nonrecursive(s: Stratum) -> None:
 
 def counted(explicit: Facts, bags: list[Bag], count: Callable[[Bag | Facts], None]) -> Facts:
     """The facts that lose or gain a derivation, which is counted."""
-    count(explicit)
     N = explicit
+    if explicit:
+        count(explicit)
     for bag in filter(len, bags):
         count(bag)
-        N = N | bag.support()
+        N = N | bag.support() if N else bag.support()  # which is not evaluated before it is read
     return N
 
 

@@ -315,7 +315,7 @@ def insert(s: Stratum, R: Facts) -> None:
         A |= Δ
 
     known = _regime_of(s.planner)
-    s.begin_insertion(s.nothing)  # offers were rederived, not facts
+    s.begin_insertion()  # offers were rederived, not facts
     bags = [s.delta_heads(s.kept.rules, now(), s.added_inputs, s.removed_inputs)]
     if s.added:
         bags.append(s.instances(s.added.rules, now()))

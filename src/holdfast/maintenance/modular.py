@@ -249,7 +249,7 @@ def exact(s: Stratum) -> None:
     """A module that is alone says what exactly a change of external facts does; nothing is overdeleted."""
     module, D, A = s.served[0], s.D, s.A
     lost = s.Cn.zero(dred_counting.first_deletions(s))
-    s.begin_insertion(s.nothing)
+    s.begin_insertion()
     nonrecursive, _ = dred_counting.first_insertions(s)
     N = reduce(or_, (bag.support() for bag in nonrecursive), s.E_plus)
     gained = s.Cn.zero(N)

@@ -176,9 +176,9 @@ class Stratum:
         self.figures.overdeleted += len(Δ)
         self.D |= Δ
 
-    def begin_insertion(self, R: Facts) -> None:
-        """Begin INSERT with the facts that were rederived."""
-        self.figures.rederived += len(R)
+    def begin_insertion(self, R: Facts | None = None) -> None:
+        """Begin INSERT with the facts that were rederived, if there are any."""
+        self.figures.rederived += 0 if R is None else len(R)
         self.phase = "insertion"
 
     def count(self, instances: int, phase: Phase | None = None) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from enum import Enum
 from functools import cached_property
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 from holdfast.program.model import AggregateRule, Assign, Atom, Compare, Negated, Range, Rule, Term, Test, Var
 from holdfast.quick_dataclass import dataclass
@@ -136,6 +136,7 @@ class AggregatePlan:
     """One aggregate rule, over all the facts of its source."""
 
     rule: AggregateRule
+    delta: ClassVar[None] = None  # it starts from no changed facts
 
 
 AnyPlan: TypeAlias = Plan | AggregatePlan

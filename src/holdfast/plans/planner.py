@@ -166,16 +166,11 @@ class Planner:
         """Plans for the instances that use a changed fact: P in a positive atom, N in a negated one."""
         if not positive and not negative:
             return ()
-        readers = self._readers_of(rules)
-        found: list[tuple[int, int, int, Rule]] = []
-        for uses, sizes in ((readers.positive, positive), (readers.negative, negative)):
-            for name, size in sizes.items():
-                if size and name in uses:
-                    for number, position, _, rule in uses[name]:
-                        found.append((number, position, size, rule))
-        if len(found) > 1:
-            found.sort(key=_PLACE)
-        return tuple([self._plan(rule, position, size, within=False) for _, position, size, rule in found])
+        found: list[Plan] = []
+        for is_positive, position, name, rule in self._readers_of(rules).changed(tuple(positive), tuple(negative)):
+            if size := (positive if is_positive else negative)[name]:
+                found.append(self._plan(rule, position, size, within=False))
+        return tuple(found)
 
     def heads(self, rules: Iterable[Rule], goals: Mapping[str, int]) -> tuple[Plan, ...]:
         """Plans that emit the goals (read as the delta) that a rule derives."""
@@ -255,6 +250,20 @@ class _Readers:
                     uses = self.positive if isinstance(literal, Atom) else self.negative
                     uses.setdefault(literal.predicate, []).append((number, position, literal.predicate, rule))
         self.recursive = {name: uses for name, uses in self.positive.items() if name in own}
+        self._changed: dict[tuple[tuple[str, ...], tuple[str, ...]], list[tuple[bool, int, str, Rule]]] = {}
+
+    def changed(self, positive: tuple[str, ...], negative: tuple[str, ...]) -> list[tuple[bool, int, str, Rule]]:
+        """Where some predicates are read in positive atoms, and others in negated ones, in order: whether the atom is
+        positive, its position, its predicate, the rule.  Updates change the same predicates again and again."""
+        known = self._changed.get((positive, negative))
+        if known is None:
+            if len(self._changed) >= _TUPLES:
+                self._changed.clear()
+            parts = (self.positive, positive, True), (self.negative, negative, False)
+            found = [(use, sign) for uses, names, sign in parts for name in names for use in uses.get(name, ())]
+            found.sort(key=lambda each: each[0][:2])
+            known = self._changed[positive, negative] = [(sign, *use[1:]) for use, sign in found]
+        return known
 
 
 def backwards(rule: Rule) -> Rule:

@@ -1,7 +1,7 @@
-"""A cache of the facts derived from a snapshot: arrays in files, each with a hash, and an index.
+"""A cache of the facts derived from a snapshot: arrays in files, with checksums, and an index.
 
-derived/12/index.json    the stamp, numbers, and the files with their hashes; it has its own hash, and is written last
-derived/12/0.npy …       arrays
+derived/12/index.json    the stamp, numbers, and the files with their checksums; it has its own, and is written last
+derived/12/0.npy …       arrays; those of zeros have no file
 derived/12/values.arrow  the values of the dictionary
 
 The cache is optional: with another stamp, or if anything is missing or altered, it is ignored.  So it is not synced.
@@ -14,10 +14,11 @@ import io
 import math
 import os
 import sys
-from collections.abc import Callable, Mapping
+import zlib
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +27,11 @@ from holdfast.quick_dataclass import dataclass
 from holdfast.store.files import Files
 from holdfast.store.manifests import sealed, unsealed
 
-_THREADS = 2  # for reading and hashing
+_THREADS = 2  # for reading
+_PIECE = 1 << 20  # bytes
+_Entry: TypeAlias = tuple[str, int, list[int], str, list[int]]
+"""Of an array: the name of its file, the offset of its data there, their checksums, the type and the shape; without a
+file, all of it is zeros."""
 
 
 @dataclass(frozen=True)
@@ -44,13 +49,13 @@ def write_cache(folder: Path, cached: CachedState, manifest: bytes, files: Files
     if not folder.parent.is_dir():
         files.mkdir(folder.parent)
     files.mkdir(folder)
-    paths = {name: f"{place}.npy" for place, name in enumerate(cached.arrays)}
-    written = {name: _write_array(folder / paths[name], array, files) for name, array in cached.arrays.items()}
+    arrays = enumerate(cached.arrays.items())
+    written = {name: _write_array(folder, f"{place}.npy", array, files) for place, (name, array) in arrays}
     _write(folder / "values.arrow", (cached.values,), files)
     content = {
         "stamp": stamp(manifest),
         "about": dict(cached.about),
-        "arrays": {name: [paths[name], *entry] for name, entry in written.items()},
+        "arrays": written,
         "values": hashlib.sha256(cached.values).hexdigest(),
     }
     _write(folder / "index.json", (sealed(content),), files)
@@ -90,14 +95,16 @@ def engine_hash() -> str:
     return found.hexdigest()
 
 
-def _write_array(path: Path, array: NDArray[Any], files: Files) -> tuple[int, str, str, list[int]]:
-    """Write an array; returns the offset of its data, their hash, the type and the shape."""
+def _write_array(folder: Path, name: str, array: NDArray[Any], files: Files) -> _Entry:
+    """Write an array to a file, unless it has nothing but zeros, as the counters of recursion often do."""
     array = np.ascontiguousarray(array)
+    if not array.any():
+        return "", 0, [], array.dtype.str, list(array.shape)
     head = io.BytesIO()
     np.lib.format.write_array_header_1_0(head, np.lib.format.header_data_from_array_1_0(array))
     data = _bytes(array)
-    _write(path, (head.getvalue(), data), files)
-    return head.tell(), hashlib.sha256(data).hexdigest(), array.dtype.str, list(array.shape)
+    _write(folder / name, (head.getvalue(), data), files)
+    return name, head.tell(), [zlib.crc32(piece) for piece in _pieces(data)], array.dtype.str, list(array.shape)
 
 
 def _bytes(array: NDArray[Any]) -> memoryview:
@@ -114,11 +121,21 @@ def _write(path: Path, parts: tuple[bytes | memoryview, ...], files: Files) -> N
         os.close(handle)
 
 
-def _read_array(folder: Path, entry: tuple[str, int, str, str, list[int]]) -> NDArray[Any]:
-    """Read an array; the file's header is only for other programs, and has no hash."""
-    path, start, expected, dtype, shape = entry
-    array: NDArray[Any] = np.fromfile(folder / path, dtype, math.prod(shape), offset=start)
-    array.shape = tuple(shape)  # in place, so that the array owns its memory
-    if hashlib.sha256(_bytes(array)).hexdigest() != expected:
-        raise ValueError("an array is not what was written")
+def _read_array(folder: Path, entry: _Entry) -> NDArray[Any]:
+    """Read an array; the file's header is only for other programs, and has no checksum."""
+    name, start, expected, dtype, shape = entry
+    if not name:
+        return np.zeros(tuple(shape), dtype)
+    array: NDArray[Any] = np.empty(tuple(shape), dtype)
+    with (folder / name).open("rb", buffering=0) as file:
+        file.seek(start)
+        for piece, checksum in zip(_pieces(_bytes(array)), expected, strict=True):
+            if file.readinto(piece) != len(piece) or zlib.crc32(piece) != checksum:
+                raise ValueError("an array is not what was written")
     return array
+
+
+def _pieces(data: memoryview) -> Iterator[memoryview]:
+    """Parts that each have a CRC-32: it takes a quarter of the time of SHA-256, and is computed while the part is in
+    the processor's cache."""
+    return (data[begin : begin + _PIECE] for begin in range(0, len(data), _PIECE))

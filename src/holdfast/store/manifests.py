@@ -144,7 +144,7 @@ def read_identity(folder: Path) -> StoreIdentity:
     """Read the identity of a store; raises if the folder is not a store, or one of a newer format."""
     try:
         data = (folder / "HOLDFAST").read_bytes()
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         raise not_a_store(folder) from None
     except OSError as error:
         raise cannot(folder, "read", error) from error

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
+from itertools import chain
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -232,6 +233,10 @@ class Dictionary:
         if not {arity}.issuperset(map(len, rows)):
             number, row = next((number, row) for number, row in enumerate(rows) if len(row) != arity)
             raise EncodingError(f"{len(row)} values where {arity} are expected", row, number)
+        if len(rows) <= _FEW and types.count(Type.NUMBER) == arity:  # all columns at once
+            fast = self._encode_uniform(list(chain.from_iterable(rows)), Type.NUMBER)
+            if fast is not None:
+                return fast.reshape(-1, arity)
         codes = np.empty((len(rows), arity), np.int64)
         for column, type in enumerate(types):
             codes[:, column] = self.encode_values([row[column] for row in rows], type, column)
@@ -328,3 +333,4 @@ def _code_or_zero(value: Value, type: Type) -> int:
 
 
 _class = attrgetter("__class__")
+_FEW = 1_024  # rows, for which a list of all their values takes no memory to speak of

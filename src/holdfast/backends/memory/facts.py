@@ -21,7 +21,18 @@ from numpy.typing import NDArray
 from holdfast.backends.memory import kernels
 from holdfast.backends.memory.arrays import Ids
 from holdfast.backends.memory.table import Table
-from holdfast.backends.memory.truth import ALWAYS, NO_BITS, NO_IDS, Run, TruthTable, distinct, has_bit, run_of
+from holdfast.backends.memory.truth import (
+    ALWAYS,
+    ANY_STATUS,
+    NO_BITS,
+    NO_IDS,
+    Run,
+    TruthTable,
+    as_bytes,
+    distinct,
+    has_bit,
+    run_of,
+)
 from holdfast.backends.protocol import Facts
 
 Tables = Mapping[str, Table]
@@ -110,9 +121,9 @@ class FactSet:
         column: NDArray[np.uint8] = getattr(self.tables[predicate], self.column(predicate))
         formula = self.formula(predicate)
         if not formula.leaves:
-            return distinct(column, candidates, formula.truth({}))
+            return distinct(column, candidates, as_bytes(formula.truth({})))
         with marked((formula,), predicate) as bits:
-            return distinct(column, candidates, formula.truth(bits))
+            return distinct(column, candidates, as_bytes(formula.truth(bits)))
 
     def formula(self, predicate: str) -> FactSet:
         """What the set is for one predicate."""
@@ -218,7 +229,7 @@ class Support(FactSet):
 
     def ids(self, predicate: str) -> Ids:
         candidates = self.rows.get(predicate, NO_IDS)
-        return distinct(self.tables[predicate].status, candidates, ALWAYS) if len(candidates) else candidates
+        return distinct(self.tables[predicate].status, candidates, ANY_STATUS) if len(candidates) else candidates
 
     def truth(self, bits: Mapping[Momentary, np.uint8]) -> TruthTable:
         return ALWAYS  # only ever asked about its own candidates

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
 from operator import and_, or_
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from holdfast.backends.memory import kernels
 from holdfast.backends.memory.arrays import Ids
 from holdfast.backends.memory.facts import SCRATCH, FactSet, Momentary, Support, Tables
-from holdfast.backends.memory.truth import ALWAYS, Run, TruthTable, distinct
+from holdfast.backends.memory.truth import ALWAYS, ANY_STATUS, Run, StatusTruth, TruthTable, as_bytes, distinct
 from holdfast.backends.protocol import Facts
 
 Connective = Callable[[TruthTable, TruthTable], TruthTable]
@@ -45,8 +46,12 @@ class Lasting(FactSet):
 
     def passing(self, predicate: str, candidates: Ids, wanted: bool) -> Ids:
         """Those of some row ids that are, or are not, in the set, each once."""
-        column = getattr(self.tables[predicate], self._column)
-        return distinct(column, candidates, self._truth if wanted else ALWAYS & ~self._truth)
+        return distinct(getattr(self.tables[predicate], self._column), candidates, self.selects[wanted])
+
+    @cached_property
+    def selects(self) -> tuple[StatusTruth, StatusTruth]:
+        """Which status bytes are not in the set, and which are."""
+        return as_bytes(ALWAYS & ~self._truth), as_bytes(self._truth)
 
 
 class _Combined(FactSet):
@@ -85,8 +90,10 @@ class _Combined(FactSet):
 
     def run(self, predicate: str) -> Run | None:
         """`I - Δ` is a run when I is one and Δ its end."""
+        if self.connective is not without:
+            return None
         left, right = self.left.run(predicate), self.right.run(predicate)
-        if self.connective is not without or left is None or right is None:
+        if left is None or right is None:
             return None
         if right[0] >= right[1]:
             return left
@@ -159,7 +166,7 @@ def union(left: FactSet, right: FactSet) -> Momentary:
         elif _apart(first.run(predicate), second.run(predicate)):
             both[predicate] = np.concatenate([known, ids])
         else:
-            both[predicate] = distinct(left.tables[predicate].status, np.concatenate([known, ids]), ALWAYS)
+            both[predicate] = distinct(left.tables[predicate].status, np.concatenate([known, ids]), ANY_STATUS)
     return Momentary(left.tables, both)
 
 
@@ -190,7 +197,7 @@ def _passing(facts: FactSet, condition: FactSet, predicate: str, wanted: bool) -
     formula = condition.formula(predicate)
     if not formula.is_momentary and not formula.leaves:
         column = getattr(facts.tables[predicate], condition.column(predicate))
-        return distinct(column, candidates, formula.truth({}) if wanted else ALWAYS & ~formula.truth({}))
+        return distinct(column, candidates, as_bytes(formula.truth({}) if wanted else ALWAYS & ~formula.truth({})))
     if formula.is_momentary:
         ids, others = facts.ids(predicate), formula.ids(predicate)
         if len(ids) * len(others) <= _SMALL:
@@ -204,7 +211,7 @@ def _once_behind(facts: FactSet, predicate: str, ids: Ids, first: int) -> Ids:
     """Those of some row ids that are not below a first one, each once; in ascending order, where that is quicker."""
     table = facts.tables[predicate]
     if table.size - first > _SPARSE * len(ids):
-        return distinct(table.status, ids[ids >= first], ALWAYS)
+        return distinct(table.status, ids[ids >= first], ANY_STATUS)
     met = np.zeros(table.size - first, np.bool_)
     if kernels.meet(ids, first, met) == len(met):  # as it is when all facts are new that were never seen
         return np.arange(first, table.size, dtype=np.int32)

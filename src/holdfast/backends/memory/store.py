@@ -303,7 +303,7 @@ class MemoryBackend(
         assert isinstance(facts, FactSet)
         if predicate in self.virtual and facts is self.materialisation:
             return self.virtual[predicate].now().codes()
-        rows: Rows = self.tables[predicate].rows[facts.ids(predicate)]
+        rows: Rows = self.tables[predicate].rows.take(facts.ids(predicate), 0)  # a third of the time of an index
         return rows
 
     def materialise_rows(self, predicates: Iterable[str]) -> None:
@@ -479,10 +479,8 @@ class MemoryBackend(
 
     def _can_start(self, plan: AnyPlan, sources: Mapping[Read, Facts]) -> bool:
         """A plan whose pivot has no facts has no instances; to see that costs nothing."""
-        if isinstance(plan, AggregatePlan) or plan.delta is None:
-            return True
-        read, predicate = plan.delta
-        return predicate in sources[read].predicates()
+        delta = plan.delta
+        return delta is None or delta[1] in sources[delta[0]].predicates()
 
     def _pipeline(self, plan: Plan) -> CompiledPlan:
         pipeline = self._pipelines.get(plan)

@@ -22,8 +22,12 @@ NO_IDS: Ids = np.empty(0, np.int32)
 _SEEN = np.uint8(128)
 
 
+StatusTruth = NDArray[np.uint8]
+"""The same as 256 bytes, the form that the kernels take."""
+
+
 @cache
-def as_bytes(truth: TruthTable) -> NDArray[np.uint8]:
+def as_bytes(truth: TruthTable) -> StatusTruth:
     """A truth table in the form that the kernels take."""
     return np.unpackbits(np.frombuffer(truth.to_bytes(32, "little"), np.uint8), bitorder="little")
 
@@ -34,10 +38,13 @@ def has_bit(bit: int) -> TruthTable:
     return sum(1 << status for status in range(256) if status & bit)
 
 
-def distinct(column: NDArray[np.uint8], candidates: Ids, visible: TruthTable) -> Ids:
+ANY_STATUS: StatusTruth = as_bytes(ALWAYS)
+
+
+def distinct(column: NDArray[np.uint8], candidates: Ids, visible: StatusTruth) -> Ids:
     """The candidates whose status byte is in the truth table, each once."""
     out = np.empty(len(candidates), np.int32)
-    return out[: kernels.distinct(candidates, column, as_bytes(visible), _SEEN, out)]
+    return out[: kernels.distinct(candidates, column, visible, _SEEN, out)]
 
 
 def run_of(ids: Ids) -> Run | None:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from holdfast.backends.memory.arrays import Rows
 from holdfast.backends.memory.facts import NO_MARKS, FactSet, Momentary, Support, marked
+from holdfast.backends.memory.formulas import Lasting
 from holdfast.backends.memory.kept import Kept
 from holdfast.backends.memory.table import Table
 from holdfast.backends.memory.truth import as_bytes
@@ -53,23 +54,26 @@ class Seen:
         # before anything is marked: evaluating a formula uses the scratch bits
         self._walks = {place: _walkable(own_snapshot(sources[place[0]]), place[1]) for place in walked}
         self._probes: dict[ReadKey, Probe] = {}
-        self._by_status: list[tuple[ReadKey, FactSet]] = []
-        marks = False
+        self._by_marks: list[tuple[ReadKey, FactSet]] = []
         for place in probed:
             facts, name = own_snapshot(sources[place[0]]), place[1]
             run = facts.run(name) if facts.tables[name].fetch is None else None  # unless rows are added meanwhile
             if run is not None:
                 self._probes[place] = Probe(run[0], run[1], NO_STATUS)
+            elif isinstance(facts, Lasting):
+                self._probes[place] = Probe(0, 0, facts.selects[True], facts.column(name))
             else:
-                self._by_status.append((place, facts))
-                marks = marks or bool(facts.leaves)
-        self._marks = marked([facts.formula(name) for (_, name), facts in self._by_status]) if marks else NO_MARKS
+                self._by_marks.append((place, facts))
+        self._marks = (
+            marked([facts.formula(name) for (_, name), facts in self._by_marks]) if self._by_marks else NO_MARKS
+        )
 
     def __enter__(self) -> ReadViews:
-        bits = self._marks.__enter__()
-        for place, facts in self._by_status:
-            name = place[1]
-            self._probes[place] = Probe(0, 0, as_bytes(facts.formula(name).truth(bits)), facts.column(name))
+        if self._by_marks:
+            bits = self._marks.__enter__()
+            for place, facts in self._by_marks:
+                name = place[1]
+                self._probes[place] = Probe(0, 0, as_bytes(facts.formula(name).truth(bits)), facts.column(name))
         return ReadViews(self._walks, self._probes)
 
     def __exit__(self, *_: object) -> None:
