@@ -4,14 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from holdfast.explanations.terms import TESTS
+from holdfast.explanations.terms import is_test
 from holdfast.language import tree
 from holdfast.language.syntax import has_wildcard, is_pattern, variables
-
-
-def is_test(item: object) -> bool:
-    """Whether an atom is a test of its arguments, not a relation."""
-    return isinstance(item, tree.Atom) and item.name.text in TESTS and item.name.kind is tree.NameKind.PLAIN
 
 
 def binds(item: tree.Formula, bound: frozenset[str]) -> frozenset[str] | None:

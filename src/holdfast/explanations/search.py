@@ -21,7 +21,7 @@ from holdfast.explanations.matching import ANY, USED, Binding, Fact, FactPattern
 from holdfast.explanations.proof import Proof, ProofStep, fact_text
 from holdfast.explanations.short_names import ShortNames
 from holdfast.explanations.terms import Unknown, text_of
-from holdfast.explanations.written import RuleHead
+from holdfast.explanations.written_rules import RuleHead
 from holdfast.language import tree
 from holdfast.language.printer import show_formula, show_rule
 from holdfast.language.syntax import nodes

@@ -20,7 +20,7 @@ from holdfast.explanations.proof import fact_text
 from holdfast.explanations.scope import bindable
 from holdfast.explanations.search import SearchLimit
 from holdfast.explanations.terms import NoValue, text_of
-from holdfast.explanations.written import RuleHead
+from holdfast.explanations.written_rules import RuleHead
 from holdfast.language import tree
 from holdfast.language.printer import show_formula
 from holdfast.language.syntax import variables

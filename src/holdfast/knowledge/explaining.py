@@ -14,9 +14,8 @@ from holdfast.backends.memory.functors import Bindings, evaluate
 from holdfast.errors import Diagnostic, EvaluationError, LimitReached, UsageError
 from holdfast.explanations.matching import ANY, Fact, FactPattern, Matcher, fits, in_order
 from holdfast.explanations.proof import Proof
-from holdfast.explanations.scope import is_test
 from holdfast.explanations.search import Explainer, SearchLimit
-from holdfast.explanations.terms import FUNCTIONS, NOTHING, Float, NoValue, Unknown, value_of
+from holdfast.explanations.terms import FUNCTIONS, NOTHING, Float, NoValue, Unknown, is_test, value_of
 from holdfast.explanations.ways import Derivations, Supports, derivations, supports
 from holdfast.knowledge.far_lookup import FarLookup
 from holdfast.knowledge.loading import load
@@ -24,7 +23,7 @@ from holdfast.knowledge.materialisation import ReadState
 from holdfast.knowledge.origins import Rules
 from holdfast.knowledge.relations import the_relation, written_name
 from holdfast.language import tree
-from holdfast.language.syntax import alternatives
+from holdfast.language.syntax import alternatives, many_valued
 from holdfast.program.functors import FUNCTORS
 from holdfast.program.model import Apply, Const, Relation
 from holdfast.values import Row, Type, Value
@@ -241,7 +240,12 @@ class StoredFacts(Matcher):
             start = self.started(rule.head, fact[1], {})
             for items in alternatives(rule.body) if start is not None else ():
                 for atom in items:
-                    if start is not None and isinstance(atom, tree.Atom) and not is_test(atom):
+                    if (
+                        start is not None
+                        and isinstance(atom, tree.Atom)
+                        and not is_test(atom)
+                        and not many_valued(atom)
+                    ):
                         name, fixed, _, _ = self._shape(atom, frozenset(start[0]))
                         pattern = self._pattern(fixed, start[0])
                         yield from [(name, pattern)] if NOTHING not in pattern else []
