@@ -212,7 +212,7 @@ def obstacle(source: Matcher, rule: RuleHead, pattern: FactPattern) -> Obstacle 
         waiting.remove(item)
         ways = len(given)
         try:
-            given_now = _alike(source.solve(item, given[:_LOOKED_AT], bindable(others), mentioned))
+            given_now = _alike(source.solve(item, given[:_LOOKED_AT], bindable(others, mentioned), mentioned))
         except NoValue as error:
             return Obstacle(rule.name, text, held, total, ways, str(error))
         if not given_now:

@@ -77,32 +77,49 @@ def _bound_together(items: Iterable[Any], bound: Names) -> Names:
 
 
 class Step(NamedTuple):
-    """A condition, and what it can see: variables that others bind, and those that others mention."""
+    """A condition in its turn, and what it can see."""
 
     item: Any
-    outer: Names
-    used: Names
     inner: list[Any]  # the aggregates and ranges in it
-    bound: Names = frozenset()  # when it is evaluated
+    outer: dict[int, Names]  # what each aggregate takes from outside, and a negation (0)
+    used: Names  # the variables that are mentioned outside of aggregates
+    bound: Names = frozenset()
 
     def cost(self, bound: Names) -> tuple[bool, bool, int, int] | None:
         """What it costs when some variables are bound; None if it has to wait."""
         sealed = [*closed_parts(self.item)]
-        if _bound_by(self.item, bound) is None or any(not variables(node) & self.outer <= bound for node in sealed):
+        waits = any(not variables(node) & self.outer.get(id(node), self.outer[0]) <= bound for node in sealed)
+        if waits or _bound_by(self.item, bound) is None:
             return None
         terms = self.item.arguments if isinstance(self.item, tree.Atom) else ()
         free = sum(isinstance(term, tree.Wildcard) or not variables(term) <= bound for term in terms)
         return free == len(terms) > 0, isinstance(self.item, tree.Atom), free, len(sealed)
 
-    def attaining(self, node: Any) -> Names:
-        """The variables that a minimum or a maximum binds to what attains it."""
-        extreme = isinstance(node, tree.Aggregate) and node.function in ("min", "max")
-        return variables(node) & self.used - self.outer if extreme else frozenset()
+
+def _attaining(node: Any, outer: Names, used: Names) -> Names:
+    """The variables that a minimum or a maximum binds to what attains it."""
+    extreme = isinstance(node, tree.Aggregate) and node.function in ("min", "max")
+    return variables(node) & used - outer if extreme else frozenset()
 
 
-def _step(item: Any, others: Sequence[Any], around: Names, used: Names) -> Step:
-    mentioned = used.union(*(variables(other, False) for other in others))
-    return Step(item, _bound_together(others, around), mentioned, many_valued(item))
+def _steps(items: Sequence[Any], around: Names, used: Names) -> list[Step]:
+    """Conditions with what they can see.
+
+    An aggregate sees what conditions bind, and what the aggregates before it give and are attained by: first comes the
+    one for which all is bound that it shares, else the one that is written first.  A negation sees all of that.
+    """
+    used = used.union(*(variables(item, False) for item in items))
+    steps = [Step(item, many_valued(item), {}, used) for item in items]
+    waiting = [node for step in steps for node in step.inner if isinstance(node, tree.Aggregate)]
+    bound, outer = around, dict[int, Names]()
+    while True:
+        settled = [step.item for step in steps if not any(node is other for node in step.inner for other in waiting)]
+        bound = _bound_together(settled, bound)
+        if not waiting:
+            return [step._replace(outer={**outer, 0: bound}) for step in steps]
+        place = next((i for i, node in enumerate(waiting) if variables(node) & used <= bound), 0)
+        node = waiting.pop(place)
+        outer[id(node)], bound = bound, bound | _attaining(node, bound, used)
 
 
 class RuleEvaluator:
@@ -167,7 +184,7 @@ class RuleEvaluator:
         key = (*map(id, items), bound, around, used)
         if key not in self._orders:
             steps: list[Step] = []
-            waiting = [_step(item, [other for other in items if other is not item], around, used) for item in items]
+            waiting = _steps(items, around, used)
             while waiting:
                 costs = [(step.cost(bound), place) for place, step in enumerate(waiting)]
                 ready = [(cost, place) for cost, place in costs if cost is not None]
@@ -175,7 +192,8 @@ class RuleEvaluator:
                     raise NoValue("a variable is never bound")
                 step = waiting.pop(min(ready)[1])
                 steps.append(step._replace(bound=bound))
-                bound = (_bound_by(step.item, bound) or bound).union(*map(step.attaining, step.inner))
+                attained = (_attaining(node, step.outer.get(id(node), bound), step.used) for node in step.inner)
+                bound = (_bound_by(step.item, bound) or bound).union(*attained)
             self._orders[key] = steps
         return self._orders[key]
 
@@ -192,7 +210,7 @@ class RuleEvaluator:
                 case tree.Atom() as atom:
                     yield from self._matched(atom, each, step.bound, exact)
                 case tree.Negation(operand=operand):
-                    own = {name: each[name] for name in variables(operand) & step.outer}
+                    own = {name: each[name] for name in variables(operand) & step.outer[0]}
                     yield from [] if self._solve([operand], own, frozenset(own), frozenset(), True) else [each]
                 case tree.Truth(value=value):
                     yield from [each] if value else []
@@ -252,7 +270,7 @@ class RuleEvaluator:
             yield from ({**b, place_of(node): value} for value in spans)
             return
         own = variables(node)
-        start = {name: b[name] for name in own & step.outer}
+        start = {name: b[name] for name in own & step.outer[id(node)]}
         either = any(isinstance(part, tree.Disjunction) for part in nodes(node.body))
         members = {}
         for new in self._solve([node.body], start, frozenset(start), own, True):
@@ -261,7 +279,7 @@ class RuleEvaluator:
         ends = [end for new in members.values() for end in self._solve(targets, new, frozenset(new), frozenset(), True)]
         value = self._terms.aggregate(node, [end.get(" target", 0) for end in ends])
         facts = (*b.get(PREMISES, ()), *(fact for end in ends for fact in end.get(PREMISES, ())))
-        names = step.attaining(node)
+        names = _attaining(node, step.outer[id(node)], step.used)
         attain = [{n: end[n] for n in names if n in end} for end in ends if end.get(" target") == value]
         for chosen in {plain(some): some for some in (attain if names else [{}])}.values():
             if value is not None and all(b.get(name, found) == found for name, found in chosen.items()):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
-from holdfast.explanations.scope import binds, closure
+from holdfast.explanations.scope import FormulaScope, binds, scopes
 from holdfast.explanations.terms import (
     NOTHING,
     NoValue,
@@ -49,14 +49,6 @@ USED = " used"  # in a binding: the facts that it was matched with, those of agg
 JoinShape: TypeAlias = tuple[
     str, "list[tuple[tree.Term, Kind | None]]", list[tuple[tree.Term, int]], list[tuple[tree.Term, int]]
 ]
-
-
-class FormulaScope(NamedTuple):
-    """What a formula of a body can see: variables that the others bind, whatever the head says, and those that are
-    mentioned outside.  A negation or an aggregate takes the values of its other variables from nowhere."""
-
-    outer: frozenset[str]
-    used: frozenset[str]
 
 
 FormulaChoice: TypeAlias = tuple[int, FormulaScope]
@@ -236,11 +228,7 @@ class Matcher:
         lasts = self._lasting.issuperset(key[:-2])
         found = self._scopes.get(key) if lasts else None
         if found is None:
-            found = {}
-            for item in items:
-                others = [other for other in items if other is not item]
-                mentioned = used.union(*(variables(other, False) for other in others))
-                found[id(item)] = FormulaScope(closure(others, around), mentioned)
+            found = scopes(items, around, used)
             if lasts:
                 self._scopes[key] = found
         return found
@@ -296,8 +284,9 @@ class Matcher:
         """What the formulas that are ready cost, with their places, the cheapest first."""
         costs = []
         for place, item in enumerate(waiting):
-            inside, outer = [*closed_parts(item)], scopes[id(item)].outer
-            if binds(item, bound) is not None and all(variables(node) & outer <= bound for node in inside):
+            inside, (outer, _, own) = [*closed_parts(item)], scopes[id(item)]
+            waits = any(not variables(node) & own.get(id(node), outer) <= bound for node in inside)
+            if binds(item, bound) is not None and not waits:
                 terms = item.arguments if isinstance(item, tree.Atom) else ()
                 free = sum(isinstance(term, tree.Wildcard) or not variables(term) <= bound for term in terms)
                 late = free == len(terms) > 0
@@ -440,7 +429,7 @@ class Matcher:
     def _aggregate(self, term: tree.Aggregate, b: Binding, scope: FormulaScope) -> Iterator[Binding]:
         """Over the distinct substitutions of the body; min and max also bind what attains them."""
         own = variables(term)
-        start = only(b, own & scope.outer)
+        start = only(b, own & scope.inside.get(id(term), scope.outer))
         found = self.solve(term.body, [start], frozenset(start), own, True)
         plain = any(isinstance(node, tree.Disjunction) for node in nodes(term.body))
         inner = [*{_key(new, with_facts=not plain): new for new in found}.values()]
@@ -449,7 +438,7 @@ class Matcher:
         value = self.terms.aggregate(term, [value for value, _ in targets])
         if value is None:
             return
-        free = own & scope.used - start.keys() if term.function in ("min", "max") else frozenset[str]()
+        free = scope.witness(term)
         attain = [only(new, free) for target, new in targets if target == value] if free else [Binding()]
         for chosen in {_key(some): some for some in attain}.values():
             if all(b.get(name, known) == known for name, known in chosen.items()):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import NamedTuple
 
 from holdfast.explanations.terms import is_test
 from holdfast.language import tree
-from holdfast.language.syntax import has_wildcard, is_pattern, variables
+from holdfast.language.syntax import has_wildcard, is_pattern, many_valued, variables
 
 
 def binds(item: tree.Formula, bound: frozenset[str]) -> frozenset[str] | None:
@@ -34,7 +36,45 @@ def closure(items: Sequence[tree.Formula], bound: frozenset[str]) -> frozenset[s
     return bound
 
 
-def bindable(items: Sequence[tree.Formula]) -> frozenset[str]:
+class FormulaScope(NamedTuple):
+    """What a formula of a body can see: variables that are bound for it, whatever the head says, and those that the
+    body and the head mention.  A negation or an aggregate takes the values of its other variables from nowhere."""
+
+    outer: frozenset[str]
+    used: frozenset[str]
+    inside: Mapping[int, frozenset[str]] = MappingProxyType({})  # what each aggregate in it sees, by its id
+
+    def witness(self, node: tree.Aggregate) -> frozenset[str]:
+        """The variables that an aggregate binds to what attains it."""
+        if node.function not in ("min", "max"):
+            return frozenset()
+        return variables(node) & self.used - self.inside.get(id(node), self.outer)
+
+
+def scopes(items: Sequence[tree.Formula], around: frozenset[str], used: frozenset[str]) -> dict[int, FormulaScope]:
+    """The scopes of formulas that hold together, by their ids.
+
+    Aggregates take turns: one sees what the plain formulas bind, and what those before it give and are attained by.
+    The first is the one for which all is bound that it shares, else the one that is written first.
+    """
+    used = used.union(*(variables(item, False) for item in items))
+    inner = {id(item): [node for node in many_valued(item) if isinstance(node, tree.Aggregate)] for item in items}
+    waiting = [node for nodes in inner.values() for node in nodes]
+    seen: dict[int, frozenset[str]] = {}
+    bound = closure([item for item in items if not inner[id(item)]], around)
+    while waiting:
+        node = next((node for node in waiting if variables(node) & used <= bound), waiting[0])
+        waiting = [other for other in waiting if other is not node]
+        seen[id(node)] = bound
+        settled = [item for item in items if all(id(each) in seen for each in inner[id(item)])]
+        bound = closure(settled, bound | FormulaScope(bound, used).witness(node))
+    firsts = {place: seen[id(nodes[0])] if nodes else bound for place, nodes in inner.items()}
+    return {id(item): FormulaScope(firsts[id(item)], used, seen) for item in items}
+
+
+def bindable(items: Sequence[tree.Formula], used: frozenset[str] = frozenset()) -> frozenset[str]:
     """All variables that conditions can bind without a head; each alternative may bind what it mentions."""
-    either = (item for item in items if isinstance(item, tree.Disjunction))
-    return closure(items, frozenset[str]().union(*map(variables, either)))
+    around = frozenset[str]().union(*(variables(item) for item in items if isinstance(item, tree.Disjunction)))
+    some = scopes(items, around, used)
+    inner = ((item, node) for item in items for node in many_valued(item) if isinstance(node, tree.Aggregate))
+    return closure(items, around).union(*(some[id(item)].witness(node) for item, node in inner))
