@@ -122,6 +122,12 @@ def _steps(items: Sequence[Any], around: Names, used: Names) -> list[Step]:
         outer[id(node)], bound = bound, bound | _attaining(node, bound, used)
 
 
+def bound_variables(rule: RuleHead) -> Names:
+    """The variables that a rule binds: not those that belong to a negation or an aggregate."""
+    steps = (step for items in alternatives(rule.body) for step in _steps(items, frozenset(), rule.head_variables))
+    return frozenset[str]().union(*(step.outer[0] for step in steps))
+
+
 class RuleEvaluator:
     """Finds the instances of rules."""
 
@@ -200,7 +206,7 @@ class RuleEvaluator:
     def _one(self, step: Step, b: Substitution, exact: bool) -> Iterator[Substitution]:
         """All ways in which one condition holds, for each value of the aggregates and ranges in it."""
         found = [b]
-        for node in step.inner:
+        for node in (node for node in step.inner if place_of(node) not in b):
             found = [new for each in found for new in self._each_value(node, each, step)]
         for each in found:
             match step.item:
@@ -210,7 +216,8 @@ class RuleEvaluator:
                 case tree.Atom() as atom:
                     yield from self._matched(atom, each, step.bound, exact)
                 case tree.Negation(operand=operand):
-                    own = {name: each[name] for name in variables(operand) & step.outer[0]}
+                    names = (variables(operand) & step.outer[0]).union(map(place_of, step.inner))
+                    own = {name: each[name] for name in names}
                     yield from [] if self._solve([operand], own, frozenset(own), frozenset(), True) else [each]
                 case tree.Truth(value=value):
                     yield from [each] if value else []

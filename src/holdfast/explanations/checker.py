@@ -24,13 +24,13 @@ from holdfast.explanations.checked_rules import (
     GroundRow,
     RuleEvaluator,
     Substitution,
+    bound_variables,
     fits,
     plain,
 )
 from holdfast.explanations.terms import NoValue, Terms, alike, value_of
 from holdfast.explanations.written_rules import RuleHead, written_rules
 from holdfast.language import parse, tree
-from holdfast.language.syntax import alternatives, variables
 from holdfast.program.check import check, outline
 from holdfast.program.model import Program
 from holdfast.values import Row
@@ -156,12 +156,8 @@ class _Checker:
             raise rejected(f"{inference['conclusion']} rests on the absence of other facts than it says")
 
     def _follows(self, rule: RuleHead, conclusion: Ground, given: Substitution) -> bool:
-        """Whether an instance has just these premises and values; all are looked at, for what they rest on.
-
-        A substitution gives no values to variables that only a negation or an aggregate mentions.
-        """
-        items = (item for some in alternatives(rule.body) for item in some if not isinstance(item, tree.Negation))
-        if not given.keys() <= rule.head_variables.union(*(variables(item, False) for item in items)):
+        """Whether an instance has just these premises and values; all are looked at, for what they rest on."""
+        if not given.keys() <= bound_variables(rule):
             return False
         found = [b for _, b in self.evaluator.instances(rule, conclusion[1], given)]
         return any(set(b.get(PREMISES, ())) == set(self.premises or ()) and plain(b) == plain(given) for b in found)

@@ -306,7 +306,7 @@ class Matcher:
             case tree.Atom():
                 return []
             case tree.Negation(operand=operand):
-                own = variables(operand) & scope.outer
+                own = (variables(operand) & scope.outer).union(map(place_of, self._inner(item)))
                 return [b for b in given if not self.solve(operand, [only(b, own)], own, frozenset(), True)]
             case tree.Truth(value=value):
                 return given if value else []
@@ -404,6 +404,8 @@ class Matcher:
     def _opened(self, node: object, given: list[Binding], scope: FormulaScope) -> list[Binding]:
         """Bindings with each value of the aggregates and ranges in a term or a formula."""
         for each in self._inner(node):
+            if given and place_of(each) in given[0]:
+                continue  # a range in a negation is around it
             if isinstance(each, tree.Aggregate):
                 given = [new for b in given for new in self._aggregate(each, b, scope)]
             else:

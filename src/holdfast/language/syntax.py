@@ -68,10 +68,12 @@ def closed_parts(node: object) -> Iterator[object]:
 
 
 def many_valued(node: object) -> list[tree.Aggregate | tree.Call]:
-    """The aggregates and ranges in a term or a condition, inner ranges first; what is in a negation is its own."""
+    """The aggregates and ranges in a term or a condition, inner ranges first; of a negation the ranges."""
     if isinstance(node, tree.Aggregate):
         return [node]
-    below = [] if isinstance(node, tree.Negation) else [each for child in children(node) for each in many_valued(child)]
+    below = [each for child in children(node) for each in many_valued(child)]
+    if isinstance(node, tree.Negation):
+        return [each for each in below if isinstance(each, tree.Call)]
     return [*below, node] if isinstance(node, tree.Call) and node.function == "range" else below
 
 
