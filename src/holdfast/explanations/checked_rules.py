@@ -1,20 +1,16 @@
-"""Evaluates rules as they are written, for the checker alone: it shares no code with the search.
+"""Evaluates rules as they are written, for the checker alone: it shares no matching with the search.
 
-Slow and simple: one substitution at a time, facts looked up by a function.  The order is part of the format of
-certificates, whose lists answer just the patterns that it asks for: a condition whose variables are bound comes first,
-then the atom with the fewest unknown columns, one of which nothing is known last.  A negation or an aggregate waits for
-the variables that other conditions can bind, and takes values from outside for no others: what a substitution or a head
-says of its other variables must not narrow it down.
+Slow and simple: one substitution at a time, facts looked up by a function.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, TypeAlias
 
+from holdfast.explanations.scope import Step, in_turn, is_known
 from holdfast.explanations.terms import (
     NOTHING,
-    NoValue,
     Terms,
     Unknown,
     aggregated,
@@ -32,11 +28,8 @@ from holdfast.explanations.written_rules import RuleHead
 from holdfast.language import tree
 from holdfast.language.syntax import (
     alternatives,
-    closed_parts,
     conjuncts,
-    has_wildcard,
     is_pattern,
-    many_valued,
     nodes,
     variables,
 )
@@ -50,82 +43,6 @@ FREE = None  # in a pattern: any value
 PREMISES = " premises"  # in a substitution: the facts that atoms were matched with
 Looking: TypeAlias = Callable[[str, GroundRow, bool], Iterable[GroundRow]]
 """The facts of a relation that fit a pattern; exactly these, if it is asked for a negation or an aggregate."""
-
-
-def _is_known(term: Any, bound: Names) -> bool:
-    return variables(term, False) <= bound and not has_wildcard(term)
-
-
-def _bound_by(item: Any, bound: Names) -> Names | None:
-    """The variables that are bound when a condition holds; None if it has to wait for others."""
-    reached = bound
-    if isinstance(item, tree.Atom) and not is_test(item):
-        reached = bound.union(*(variables(term) for term in item.arguments if is_pattern(term)))
-    elif isinstance(item, tree.Comparison) and item.operator == "=":
-        for here, there in ((item.left, item.right), (item.right, item.left)):
-            if is_pattern(here) and _is_known(there, bound):
-                return bound | variables(here)
-    return reached if isinstance(item, tree.Negation) or variables(item, False) <= reached else None
-
-
-def _bound_together(items: Iterable[Any], bound: Names) -> Names:
-    """What conditions bind, whatever their order."""
-    given = [*items]
-    while (more := bound.union(*(_bound_by(item, bound) or () for item in given))) != bound:
-        bound = more
-    return bound
-
-
-class Step(NamedTuple):
-    """A condition in its turn, and what it can see."""
-
-    item: Any
-    inner: list[Any]  # the aggregates and ranges in it
-    outer: dict[int, Names]  # what each aggregate takes from outside, and a negation (0)
-    used: Names  # the variables that are mentioned outside of aggregates
-    bound: Names = frozenset()
-
-    def cost(self, bound: Names) -> tuple[bool, bool, int, int] | None:
-        """What it costs when some variables are bound; None if it has to wait."""
-        sealed = [*closed_parts(self.item)]
-        waits = any(not variables(node) & self.outer.get(id(node), self.outer[0]) <= bound for node in sealed)
-        if waits or _bound_by(self.item, bound) is None:
-            return None
-        terms = self.item.arguments if isinstance(self.item, tree.Atom) else ()
-        free = sum(isinstance(term, tree.Wildcard) or not variables(term) <= bound for term in terms)
-        return free == len(terms) > 0, isinstance(self.item, tree.Atom), free, len(sealed)
-
-
-def _attaining(node: Any, outer: Names, used: Names) -> Names:
-    """The variables that a minimum or a maximum binds to what attains it."""
-    extreme = isinstance(node, tree.Aggregate) and node.function in ("min", "max")
-    return variables(node) & used - outer if extreme else frozenset()
-
-
-def _steps(items: Sequence[Any], around: Names, used: Names) -> list[Step]:
-    """Conditions with what they can see.
-
-    An aggregate sees what conditions bind, and what the aggregates before it give and are attained by: first comes the
-    one for which all is bound that it shares, else the one that is written first.  A negation sees all of that.
-    """
-    used = used.union(*(variables(item, False) for item in items))
-    steps = [Step(item, many_valued(item), {}, used) for item in items]
-    waiting = [node for step in steps for node in step.inner if isinstance(node, tree.Aggregate)]
-    bound, outer = around, dict[int, Names]()
-    while True:
-        settled = [step.item for step in steps if not any(node is other for node in step.inner for other in waiting)]
-        bound = _bound_together(settled, bound)
-        if not waiting:
-            return [step._replace(outer={**outer, 0: bound}) for step in steps]
-        place = next((i for i, node in enumerate(waiting) if variables(node) & used <= bound), 0)
-        node = waiting.pop(place)
-        outer[id(node)], bound = bound, bound | _attaining(node, bound, used)
-
-
-def bound_variables(rule: RuleHead) -> Names:
-    """The variables that a rule binds: not those that belong to a negation or an aggregate."""
-    steps = (step for items in alternatives(rule.body) for step in _steps(items, frozenset(), rule.head_variables))
-    return frozenset[str]().union(*(step.outer[0] for step in steps))
 
 
 class RuleEvaluator:
@@ -180,56 +97,43 @@ class RuleEvaluator:
         found = []
         for chosen in alternatives(items):
             some = [b]
-            for step in self._ordered(chosen, frozenset(b), around, used):
+            key = (*map(id, chosen), frozenset(b), around, used)  # conditions live as long as the rules
+            if key not in self._orders:
+                self._orders[key] = in_turn(chosen, frozenset(b), around, used)
+            for step in self._orders[key]:
                 some = [new for each in some for new in self._one(step, each, exact)]
             found += some
         return found
 
-    def _ordered(self, items: Sequence[Any], bound: Names, around: Names, used: Names) -> list[Step]:
-        """Conditions in the order in which they are evaluated; they live as long as the rules."""
-        key = (*map(id, items), bound, around, used)
-        if key not in self._orders:
-            steps: list[Step] = []
-            waiting = _steps(items, around, used)
-            while waiting:
-                costs = [(step.cost(bound), place) for place, step in enumerate(waiting)]
-                ready = [(cost, place) for cost, place in costs if cost is not None]
-                if not ready:
-                    raise NoValue("a variable is never bound")
-                step = waiting.pop(min(ready)[1])
-                steps.append(step._replace(bound=bound))
-                attained = (_attaining(node, step.outer.get(id(node), bound), step.used) for node in step.inner)
-                bound = (_bound_by(step.item, bound) or bound).union(*attained)
-            self._orders[key] = steps
-        return self._orders[key]
-
     def _one(self, step: Step, b: Substitution, exact: bool) -> Iterator[Substitution]:
         """All ways in which one condition holds, for each value of the aggregates and ranges in it."""
+        inner = {place_of(node): node for node in step.inner if place_of(node) not in b}  # those around a negation are
         found = [b]
-        for node in (node for node in step.inner if place_of(node) not in b):
+        for node in inner.values():
             found = [new for each in found for new in self._each_value(node, each, step)]
-        for each in found:
-            match step.item:
-                case tree.Atom() | tree.Constraint() as test if is_test(test):
-                    name = test.name.text if isinstance(test, tree.Atom) else test.function
-                    yield from [each] if passes(name, [self._terms.value(a, each) for a in test.arguments]) else []
-                case tree.Atom() as atom:
-                    yield from self._matched(atom, each, step.bound, exact)
-                case tree.Negation(operand=operand):
-                    names = (variables(operand) & step.outer[0]).union(map(place_of, step.inner))
-                    own = {name: each[name] for name in names}
-                    yield from [] if self._solve([operand], own, frozenset(own), frozenset(), True) else [each]
-                case tree.Truth(value=value):
-                    yield from [each] if value else []
-                case tree.Comparison() as comparison:
-                    yield from [new] if (new := self._compared(comparison, each, step.bound)) is not None else []
-                case _:
-                    raise Unknown(f"the checker does not know {type(step.item).__name__}")
+        for new in (new for each in found for new in self._holding(step, each, exact)):
+            yield {name: value for name, value in new.items() if name not in inner} if inner else new
+
+    def _holding(self, step: Step, b: Substitution, exact: bool) -> Iterable[Substitution]:
+        match step.item:
+            case tree.Atom() | tree.Constraint() as test if is_test(test):
+                name = test.name.text if isinstance(test, tree.Atom) else test.function
+                return [b] if passes(name, [self._terms.value(a, b) for a in test.arguments]) else []
+            case tree.Atom() as atom:
+                return self._matched(atom, b, step.bound, exact)
+            case tree.Negation(operand=operand):
+                own = {n: b[n] for n in (variables(operand) & step.scope.outer).union(map(place_of, step.inner))}
+                return [] if self._solve([operand], own, frozenset(own), frozenset(), True) else [b]
+            case tree.Truth(value=value):
+                return [b] if value else []
+            case tree.Comparison() as comparison:
+                return [new] if (new := self._compared(comparison, b, step.bound)) is not None else []
+        raise Unknown(f"the checker does not know {type(step.item).__name__}")
 
     def _matched(self, atom: tree.Atom, b: Substitution, bound: Names, exact: bool) -> Iterator[Substitution]:
         name = self._terms.relation(atom.name)
         kinds = self._terms.kinds(name, len(atom.arguments))
-        known = [_is_known(a, bound) for a in atom.arguments]
+        known = [is_known(a, bound) for a in atom.arguments]
         pattern = tuple(
             value_of(self._terms.value(a, b), kind) if is_known else FREE
             for a, kind, is_known in zip(atom.arguments, kinds, known, strict=True)
@@ -261,7 +165,7 @@ class RuleEvaluator:
 
     def _compared(self, item: tree.Comparison, b: Substitution, bound: Names) -> Substitution | None:
         for here, there in ((item.left, item.right), (item.right, item.left)):
-            if item.operator == "=" and is_pattern(here) and _is_known(there, bound):
+            if item.operator == "=" and is_pattern(here) and is_known(there, bound):
                 value = self._terms.value(there, b)
                 if isinstance(there, tree.Aggregate) and isinstance(here, tree.Variable):
                     value = as_close(value, b.get(here.name))
@@ -277,7 +181,7 @@ class RuleEvaluator:
             yield from ({**b, place_of(node): value} for value in spans)
             return
         own = variables(node)
-        start = {name: b[name] for name in own & step.outer[id(node)]}
+        start = {name: b[name] for name in own & step.scope.inside[id(node)]}
         either = any(isinstance(part, tree.Disjunction) for part in nodes(node.body))
         members = {}
         for new in self._solve([node.body], start, frozenset(start), own, True):
@@ -286,7 +190,7 @@ class RuleEvaluator:
         ends = [end for new in members.values() for end in self._solve(targets, new, frozenset(new), frozenset(), True)]
         value = self._terms.aggregate(node, [end.get(" target", 0) for end in ends])
         facts = (*b.get(PREMISES, ()), *(fact for end in ends for fact in end.get(PREMISES, ())))
-        names = _attaining(node, step.outer[id(node)], step.used)
+        names = step.scope.witness(node)
         attain = [{n: end[n] for n in names if n in end} for end in ends if end.get(" target") == value]
         for chosen in {plain(some): some for some in (attain if names else [{}])}.values():
             if value is not None and all(b.get(name, found) == found for name, found in chosen.items()):

@@ -1,7 +1,8 @@
 """Checks proofs and certificates of absence against a program and its facts, without trusting their maker.
 
-It shares the reading of programs (parser, components, names, types, strata) and what values and functors mean with the
-rest of holdfast: no engine, no plans, no search, no encoding.  What it cannot evaluate it rejects.
+It shares the reading of programs (parser, components, names, types, strata, the scopes of variables) and what values
+and functors mean with the rest of holdfast: no engine, no plans, no search, no encoding.  What it cannot evaluate it
+rejects.
 
 A proof is a list of inferences, each from conclusions that stand before it.  Negation and aggregates need to know that
 there are no more facts than some: `complete` lists patterns with all facts that fit them.  These lists justify each
@@ -24,10 +25,10 @@ from holdfast.explanations.checked_rules import (
     GroundRow,
     RuleEvaluator,
     Substitution,
-    bound_variables,
     fits,
     plain,
 )
+from holdfast.explanations.scope import bound_in
 from holdfast.explanations.terms import NoValue, Terms, alike, value_of
 from holdfast.explanations.written_rules import RuleHead, written_rules
 from holdfast.language import parse, tree
@@ -157,7 +158,7 @@ class _Checker:
 
     def _follows(self, rule: RuleHead, conclusion: Ground, given: Substitution) -> bool:
         """Whether an instance has just these premises and values; all are looked at, for what they rest on."""
-        if not given.keys() <= bound_variables(rule):
+        if not given.keys() <= bound_in(rule.body, rule.head_variables):
             return False
         found = [b for _, b in self.evaluator.instances(rule, conclusion[1], given)]
         return any(set(b.get(PREMISES, ())) == set(self.premises or ()) and plain(b) == plain(given) for b in found)

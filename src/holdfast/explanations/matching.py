@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, TypeAlias
 
-from holdfast.explanations.scope import FormulaScope, binds, scopes
+from holdfast.explanations.scope import FormulaScope, costs, scopes
 from holdfast.explanations.terms import (
     NOTHING,
     NoValue,
@@ -29,7 +29,6 @@ from holdfast.explanations.written_rules import RuleHead
 from holdfast.language import tree
 from holdfast.language.syntax import (
     alternatives,
-    closed_parts,
     conjuncts,
     has_wildcard,
     is_pattern,
@@ -241,9 +240,9 @@ class Matcher:
         lasts = self._lasting.issuperset(scopes)  # then the scopes are kept, so that their id is theirs
         found = self._orders.get(key) if lasts else None
         if found is None:
-            costs = self._costs(waiting, bound, scopes)
-            ties = [place for (late, is_atom, free, _), place in costs if is_atom and free and not late]
-            places = ties if self._is_sized and costs[0][1] in ties else [costs[0][1]]
+            ready = costs(waiting, bound, scopes)
+            ties = [place for (late, is_atom, free, _), place in ready if is_atom and free and not late]
+            places = ties if self._is_sized and ready[0][1] in ties else [ready[0][1]]
             found = [(place, scopes[id(waiting[place])]) for place in places]
             if lasts:
                 self._orders[key] = found
@@ -272,31 +271,19 @@ class Matcher:
         plain = [item for item in waiting if not isinstance(item, tree.Disjunction)]
         scopes = self._scopes_of(body, frozenset().union(*map(variables, either)), frozenset())
         try:
-            return plain[self._costs(plain, bound, scopes)[0][1]]
+            return plain[costs(plain, bound, scopes)[0][1]]
         except NoValue:
             if not either:
                 raise
             return either[0]
 
-    def _costs(
-        self, waiting: Sequence[tree.Formula], bound: frozenset[str], scopes: dict[int, FormulaScope]
-    ) -> list[tuple[tuple[bool, bool, int, int], int]]:
-        """What the formulas that are ready cost, with their places, the cheapest first."""
-        costs = []
-        for place, item in enumerate(waiting):
-            inside, (outer, _, own) = [*closed_parts(item)], scopes[id(item)]
-            waits = any(not variables(node) & own.get(id(node), outer) <= bound for node in inside)
-            if binds(item, bound) is not None and not waits:
-                terms = item.arguments if isinstance(item, tree.Atom) else ()
-                free = sum(isinstance(term, tree.Wildcard) or not variables(term) <= bound for term in terms)
-                late = free == len(terms) > 0
-                costs.append(((late, isinstance(item, tree.Atom), free, len(inside)), place))
-        if not costs:
-            raise NoValue("a variable is never bound")
-        return sorted(costs)
-
     def _step(self, item: tree.Formula, given: list[Binding], scope: FormulaScope, exact: bool) -> list[Binding]:
-        given = self._opened(item, given, scope)
+        inner = [place_of(node) for node in self._inner(item)]
+        new = [place for place in inner if not given or place not in given[0]]
+        found = self._holding(item, self._opened(item, given, scope), scope, exact)
+        return [{name: value for name, value in b.items() if name not in new} for b in found] if new else found
+
+    def _holding(self, item: tree.Formula, given: list[Binding], scope: FormulaScope, exact: bool) -> list[Binding]:
         match item:
             case tree.Atom() | tree.Constraint() if is_test(item):
                 test = item.name.text if isinstance(item, tree.Atom) else item.function

@@ -1,14 +1,25 @@
-"""Which variables a condition binds: enough to find an order in which a body can be matched."""
+"""In which order the conditions of a body are matched, and which variables each of them sees: read from the text alone.
+
+Search and checker share it.  The order is part of the format of certificates, whose lists answer just the patterns that
+it asks for: a condition whose variables are bound comes first, then the atom with the fewest unknown columns, one of
+which nothing is known last.  A negation or an aggregate waits for the variables that other conditions bind, and takes
+values from outside for no others: what a substitution or a head says of its other variables does not narrow it down.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from holdfast.explanations.terms import is_test
+from holdfast.explanations.terms import NoValue, is_test
 from holdfast.language import tree
-from holdfast.language.syntax import has_wildcard, is_pattern, many_valued, variables
+from holdfast.language.syntax import alternatives, closed_parts, has_wildcard, is_pattern, many_valued, variables
+
+
+def is_known(term: tree.Term, bound: frozenset[str]) -> bool:
+    """Whether a term has a value when some variables are bound."""
+    return variables(term, False) <= bound and not has_wildcard(term)
 
 
 def binds(item: tree.Formula, bound: frozenset[str]) -> frozenset[str] | None:
@@ -19,7 +30,7 @@ def binds(item: tree.Formula, bound: frozenset[str]) -> frozenset[str] | None:
             return own if all(variables(a, False) <= own for a in arguments) else None
         case tree.Comparison(operator="=", left=left, right=right):
             for here, there in ((left, right), (right, left)):
-                if is_pattern(here) and variables(there, False) <= bound and not has_wildcard(there):
+                if is_pattern(here) and is_known(there, bound):
                     return bound | variables(here)
             return bound if variables(left, False) | variables(right, False) <= bound else None
         case tree.Comparison() | tree.Constraint() | tree.Atom():
@@ -72,9 +83,58 @@ def scopes(items: Sequence[tree.Formula], around: frozenset[str], used: frozense
     return {id(item): FormulaScope(firsts[id(item)], used, seen) for item in items}
 
 
+def cost(item: tree.Formula, bound: frozenset[str], scope: FormulaScope) -> tuple[bool, bool, int, int] | None:
+    """What a formula costs when some variables are bound; None if it has to wait."""
+    sealed = [*closed_parts(item)]
+    waits = any(not variables(node) & scope.inside.get(id(node), scope.outer) <= bound for node in sealed)
+    if waits or binds(item, bound) is None:
+        return None
+    terms = item.arguments if isinstance(item, tree.Atom) else ()
+    free = sum(isinstance(term, tree.Wildcard) or not variables(term) <= bound for term in terms)
+    return free == len(terms) > 0, isinstance(item, tree.Atom), free, len(sealed)
+
+
+def costs(
+    items: Sequence[tree.Formula], bound: frozenset[str], seen: Mapping[int, FormulaScope]
+) -> list[tuple[tuple[bool, bool, int, int], int]]:
+    """What the formulas that are ready cost, with their places, the cheapest first."""
+    all_costs = ((cost(item, bound, seen[id(item)]), place) for place, item in enumerate(items))
+    ready = sorted((found, place) for found, place in all_costs if found is not None)
+    if not ready:
+        raise NoValue("a variable is never bound")
+    return ready
+
+
+class Step(NamedTuple):
+    """A formula in its turn, what it can see, and what is bound before it."""
+
+    item: Any
+    scope: FormulaScope
+    bound: frozenset[str]
+    inner: list[Any]  # the aggregates and ranges in it
+
+
+def in_turn(
+    items: Sequence[tree.Formula], bound: frozenset[str], around: frozenset[str], used: frozenset[str]
+) -> list[Step]:
+    """Formulas that hold together, in their order."""
+    seen, waiting, steps = scopes(items, around, used), list(items), list[Step]()
+    while waiting:
+        item = waiting.pop(costs(waiting, bound, seen)[0][1])
+        steps.append(step := Step(item, seen[id(item)], bound, many_valued(item)))
+        attained = (step.scope.witness(node) for node in step.inner if isinstance(node, tree.Aggregate))
+        bound = (binds(item, bound) or bound).union(*attained)
+    return steps
+
+
 def bindable(items: Sequence[tree.Formula], used: frozenset[str] = frozenset()) -> frozenset[str]:
     """All variables that conditions can bind without a head; each alternative may bind what it mentions."""
     around = frozenset[str]().union(*(variables(item) for item in items if isinstance(item, tree.Disjunction)))
     some = scopes(items, around, used)
     inner = ((item, node) for item in items for node in many_valued(item) if isinstance(node, tree.Aggregate))
     return closure(items, around).union(*(some[id(item)].witness(node) for item, node in inner))
+
+
+def bound_in(body: tree.Formula, used: frozenset[str]) -> frozenset[str]:
+    """The variables that a body binds: not those that belong to a negation or an aggregate."""
+    return frozenset[str]().union(*(bindable(items, used) for items in alternatives(body)))
