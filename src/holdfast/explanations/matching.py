@@ -77,7 +77,10 @@ class Matcher:
             return None
         return fact[0], tuple(ANY if i == column else value for i, value in enumerate(fact[1]))
 
-    def lookup(self, name: str, patterns: Sequence[FactPattern], exact: bool) -> Iterable[Iterable[FactPattern]]:
+    def tick(self, steps: int) -> None:
+        """Called before so many facts are matched; raises if there is no time for it."""
+
+    def lookup(self, name: str, patterns: Sequence[FactPattern], exact: bool) -> Iterable[list[FactPattern]]:
         """For each pattern the facts that fit it; `exact`: these and no others, as negation and aggregates need."""
         raise NotImplementedError
 
@@ -307,6 +310,7 @@ class Matcher:
         given, name, patterns = self._looked_up(atom, given)
         for b, rows in zip(given, self.lookup(name, patterns, exact), strict=True):
             used = b.get(USED, ())
+            self.tick(1 + len(rows))
             for row in rows:
                 new: Binding | None = {**b, USED: (*used, (name, row))}
                 for argument, place in free:

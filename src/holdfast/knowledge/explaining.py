@@ -15,7 +15,7 @@ from holdfast.errors import Diagnostic, EvaluationError, LimitReached, UsageErro
 from holdfast.explanations.matching import ANY, Fact, FactPattern, Matcher, fits, in_order
 from holdfast.explanations.proof import Proof
 from holdfast.explanations.search import Explainer, SearchLimit
-from holdfast.explanations.terms import FUNCTIONS, NOTHING, Float, NoValue, Unknown, is_test, value_of
+from holdfast.explanations.terms import FUNCTIONS, NOTHING, Float, NoValue, Unknown, is_test, text_of, value_of
 from holdfast.explanations.ways import Derivations, Supports, derivations, supports
 from holdfast.knowledge.far_lookup import FarLookup
 from holdfast.knowledge.loading import load
@@ -32,6 +32,7 @@ from holdfast.values.model import Record
 from holdfast.values.structures import Kind
 
 T = TypeVar("T")
+_OFTEN = 1_000  # facts that are matched between two looks at the clock
 NOT_A_FACT, NOT_EXPLAINED = "E0941", "E0942"
 
 
@@ -63,6 +64,10 @@ class StoredFacts(Matcher):
         self.exact: dict[Fact, None] = {}
         """Patterns of any relation that were looked up exactly."""
 
+        self.limit: SearchLimit | None = None
+        """What a question may take; it is looked at while facts are matched."""
+        self._steps = 0
+
     def __enter__(self) -> Self:
         return self
 
@@ -73,6 +78,14 @@ class StoredFacts(Matcher):
             if any(node.sums for node in self.program.nodes):
                 help = "a sum or count that is part of a recursion adds up what it supports itself: it has no proof"
             raise EvaluationError(Diagnostic(NOT_EXPLAINED, f"this cannot be explained: {error}", help=help)) from error
+
+    def tick(self, steps: int) -> None:
+        """Look at the clock now and then."""
+        self._steps += steps
+        if self._steps > _OFTEN:
+            self._steps = 0
+            if self.limit is not None:
+                self.limit.look("explanation")
 
     @property
     def stays(self) -> bool:
@@ -300,6 +313,14 @@ class StoredFacts(Matcher):
                 rows.append(row)
         return np.array(rows, np.int64).reshape(len(rows), len(columns))
 
+    def may_have(self, kind: Kind, value: Any) -> bool:
+        """Whether a column of a type can have a value."""
+        try:
+            self._dictionary.find_value(raw(value), kind)
+        except EncodingError:
+            return False
+        return True
+
     def _code(self, kind: Kind, value: Any) -> int | None:
         try:
             return self._dictionary.find_value(raw(value), kind)
@@ -357,13 +378,20 @@ def asked_fact(text: str, source: StoredFacts, *, whole: bool = True) -> Fact:
         name, row = source.fact(text, whole)
     except (NoValue, KeyError) as error:
         help = "a fact is a relation with constants, as in a program: path(1, 4)"
+        unbound = str(error.args[0]) if isinstance(error, KeyError) else ""
+        if unbound.isidentifier() and f"{unbound}:" not in text:
+            help += f'; a string is written in quotes: "{unbound}"'
         raise UsageError(Diagnostic(NOT_A_FACT, f"{text} is not a fact", help=help)) from error
     relation = source.relation(name, len(row))
     if relation is None:
         named = the_relation(name.strip("<>"), source.program)
         raise UsageError(Diagnostic(NOT_A_FACT, f"{named.display} has {named.arity} columns, and {text} {len(row)}"))
-    written = written_name(relation.name, relation.arity, source.program)
-    return written, tuple(value_of(value, kind) for value, kind in zip(row, relation.kinds, strict=True))
+    typed = tuple(value_of(value, kind) for value, kind in zip(row, relation.kinds, strict=True))
+    for column, value in zip(relation.columns, typed, strict=True):
+        if value is not ANY and not source.may_have(column.kind, value):
+            message = f"{text} is not a fact: the column {column.name} of {relation.display} is {column.type.value}"
+            raise UsageError(Diagnostic(NOT_A_FACT, f"{message}, and {text_of(value)} is not"))
+    return written_name(relation.name, relation.arity, source.program), typed
 
 
 def parsed_fact(text: str, state: ReadState) -> tuple[str, Row]:
