@@ -273,4 +273,58 @@ SHAPES = {
         """,
         GRAPH,
     ),
+    "ranges": Shape(
+        """
+        .decl e(x: number, y: number)
+        .decl node(x: number)
+        .decl near(x: number)
+        .decl below(x: number, y: number)
+        .decl open(x: number)
+        .decl squares(n: number)
+        .decl absent(n: number)
+        near(x) :- node(x), e(range(0, 2), x).
+        below(x, range(x, 0)) :- node(x).
+        below(x, range(x, range(x, x + 2) + 1)) :- e(x, x).
+        open(x) :- node(x), !e(x, range(0, 2)).
+        squares(n) :- n = sum x * x : { x = range(0, 4), node(x) }.
+        absent(n) :- n = count : { x = range(0, 4), node(x), !e(x, _) }.
+        """,
+        GRAPH,
+    ),
+    "aggregates in terms": Shape(
+        """
+        .decl e(x: number, y: number)
+        .decl node(x: number)
+        .decl loop(x: number)
+        .decl even(x: number)
+        .decl more(x: number, n: number)
+        .decl most(x: number, n: number)
+        .decl total(s: number)
+        loop(x) :- node(x), e(x, count : { e(_, x) }).
+        even(x) :- node(x), count : { e(x, _) } = count : { e(_, x) }.
+        more(x, 2 * count : { e(x, _) } + 1) :- node(x), !e(x, min y : { node(y) }).
+        most(x, n) :- n = max c : { node(x), c = count : { e(x, _) } }.
+        total(s) :- s = sum (y + count : { e(_, y) }) : { e(_, y) }.
+        """,
+        GRAPH,
+    ),
+    "witnesses": Shape(
+        """
+        .decl e(x: number, y: number)
+        .decl node(x: number)
+        .decl last(x: number, y: number)
+        .decl free(x: number, y: number)
+        .decl next(x: number, z: number)
+        .decl both(x: number, m: number, n: number)
+        .decl met(x: number, n: number)
+        .decl bare(x: number)
+        last(x, z) :- node(x), m = max y : { e(x, y) }, z = y, m > 1.
+        free(x, y) :- node(x), m = max y : { e(x, y) }, !node(y).
+        next(x, z) :- m = min y : { e(x, y) }, e(y, z).
+        both(x, m, n) :- node(x), m = min y : { e(x, y) }, n = max y : { e(x, y) }, y < 3.
+        met(x, n) :- node(x), m = max y : { e(x, y) }, n = count : { e(_, y) }, y >= 0.
+        bare(x) :- node(x), !e(x, y), m = max y : { node(y) }.
+        """,
+        GRAPH,
+    ),
 }

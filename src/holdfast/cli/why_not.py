@@ -32,7 +32,17 @@ def why_not(
     base = evaluate(program, facts, limits, no_module, macro=macro, include=include, functors=functors)
     absence = base.why_not(fact, seconds=seconds)
     if absence is None:
-        terminal.note(f"{fact} holds: holdfast why says why")
+        terminal.note(_holds(fact))
         raise Exit(ExitCode.CHECK_FAILED)
     shown = {"json": lambda: absence.to_json(indent=2), "dot": absence.to_dot}.get(format, absence.__str__)
     terminal.text(shown())
+
+
+def _holds(fact: str) -> str:
+    """What to do about a fact that holds, or a pattern that facts fit."""
+    from holdfast.language import parse_body
+    from holdfast.language.syntax import has_wildcard
+
+    if has_wildcard(parse_body(fact, "<fact>")):
+        return f"there are facts {fact}: holdfast query shows them, and holdfast why explains one of them"
+    return f"{fact} holds: holdfast why says why"

@@ -12,7 +12,7 @@ from holdfast.explanations.proof import Complete, ProofStep, complete_json, fact
 from holdfast.explanations.scope import bindable
 from holdfast.explanations.short_names import ShortNames
 from holdfast.explanations.terms import NoValue, text_of
-from holdfast.explanations.written import RuleHead
+from holdfast.explanations.written_rules import RuleHead
 from holdfast.language import tree
 from holdfast.language.printer import show_formula, show_rule, show_term
 from holdfast.language.syntax import conjuncts, has_wildcard, variables
@@ -212,7 +212,7 @@ def obstacle(source: Matcher, rule: RuleHead, pattern: FactPattern) -> Obstacle 
         waiting.remove(item)
         ways = len(given)
         try:
-            given_now = _alike(source.solve(item, given[:_LOOKED_AT], bindable(others), mentioned))
+            given_now = _alike(source.solve(item, given[:_LOOKED_AT], bindable(others, mentioned), mentioned))
         except NoValue as error:
             return Obstacle(rule.name, text, held, total, ways, str(error))
         if not given_now:

@@ -13,10 +13,10 @@ from typing import Any, Protocol, TypeAlias
 
 from holdfast.explanations.absence import known_pattern
 from holdfast.explanations.matching import ANY, Binding, Fact, FactPattern, bindings_in_order, in_order, only
-from holdfast.explanations.scope import bindable, is_test
+from holdfast.explanations.scope import bindable
 from holdfast.explanations.search import Explainer, FactSource, SearchLimit
-from holdfast.explanations.terms import NoValue, Unknown
-from holdfast.explanations.written import RuleHead
+from holdfast.explanations.terms import NoValue, Unknown, is_test
+from holdfast.explanations.written_rules import RuleHead
 from holdfast.language import tree
 from holdfast.language.syntax import alternatives, closed_parts, nodes, variables
 from holdfast.quick_dataclass import dataclass

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Protocol, TypeVar
 
 from holdfast.explanations.matching import ANY, Binding, Fact, FactPattern
-from holdfast.explanations.written import RuleHead
+from holdfast.explanations.written_rules import RuleHead
 from holdfast.language import tree
 from holdfast.language.syntax import conjuncts, nodes
 from holdfast.quick_dataclass import dataclass

@@ -1,194 +1,224 @@
-"""The rules of a program as they are written, and their instances over facts that are looked up: for the checker."""
+"""Evaluates rules as they are written, for the checker alone: it shares no matching with the search.
+
+Slow and simple: one substitution at a time, facts looked up by a function.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, TypeAlias
 
-from holdfast.explanations.checked_bodies import (
-    FREE,
-    PREMISES,
-    BodyEvaluator,
-    Ground,
-    GroundRow,
-    Looking,
-    Substitution,
-    plain,
+from holdfast.explanations.scope import Step, in_turn, is_known
+from holdfast.explanations.terms import (
+    NOTHING,
+    Terms,
+    Unknown,
+    aggregated,
+    alike,
+    as_close,
+    compares,
+    is_test,
+    number,
+    passes,
+    place_of,
+    spanned,
+    value_of,
 )
-from holdfast.explanations.terms import NOTHING, NoValue, aggregated, alike, as_close, number, value_of
-from holdfast.language import parse_body, tree
-from holdfast.language.editing import name_of
-from holdfast.language.syntax import alternatives, conjuncts, is_pattern, variables
-from holdfast.program.model import Program
+from holdfast.explanations.written_rules import RuleHead
+from holdfast.language import tree
+from holdfast.language.syntax import (
+    alternatives,
+    conjuncts,
+    is_pattern,
+    nodes,
+    variables,
+)
+from holdfast.values.model import Record
 
-_EQUIVALENCE = {
-    "symmetric": ("p(y, x)", "p(x, y)"),
-    "transitive": ("p(x, z)", "p(x, y)", "p(y, z)"),
-    "reflexive": ("p(x, x)", "p(x, y)"),
-}
-
-
-@dataclass(frozen=True, eq=False)
-class CheckedRule:
-    """A rule with one head."""
-
-    name: str
-    head: tree.Atom
-    body: tree.Formula
-
-    @property
-    def open_variables(self) -> frozenset[str]:
-        """Those that a substitution may give values: not the ones that only a negation or an aggregate mentions."""
-        items = (item for some in alternatives(self.body) for item in some if not isinstance(item, tree.Negation))
-        return variables(self.head).union(*(variables(item, False) for item in items))
-
-    @property
-    def has_aggregates(self) -> bool:
-        """Whether its head aggregates what its body gives."""
-        return any(isinstance(term, tree.HeadAggregate) for term in self.head.arguments)
+GroundRow: TypeAlias = tuple[Any, ...]
+Ground: TypeAlias = tuple[str, GroundRow]
+Substitution: TypeAlias = dict[str, Any]
+Names: TypeAlias = frozenset[str]
+FREE = None  # in a pattern: any value
+PREMISES = " premises"  # in a substitution: the facts that atoms were matched with
+Looking: TypeAlias = Callable[[str, GroundRow, bool], Iterable[GroundRow]]
+"""The facts of a relation that fit a pattern; exactly these, if it is asked for a negation or an aggregate."""
 
 
-class CheckedRules(BodyEvaluator):
-    """The rules by relation and width."""
+class RuleEvaluator:
+    """Finds the instances of rules."""
 
-    def __init__(self, program: Program, look: Looking) -> None:
-        super().__init__(program, look)
-        self.rules: dict[tuple[str, int], list[CheckedRule]] = {}
-        self.limits: dict[tuple[str, int], tuple[int, str]] = {}
-        self._equations: dict[int, tree.Comparison] = {}
-        for item in program.written:
-            if isinstance(item, tree.Declaration) and "eqrel" in item.qualifiers:
-                for name, (kind, head, body) in ((n, each) for n in item.names for each in equivalence_rules(n)):
-                    self._add(f"{self.relation(name)}.{kind}", head, body)
-        for rule in (item for item in program.written if isinstance(item, tree.Rule)):
-            for head in rule.heads:
-                assert rule.body is not None, "facts are left out"
-                self._add(name_of(rule), head, rule.body)
-
-    def _add(self, name: str, written: tree.Atom, body: tree.Formula) -> None:
-        head, limit = offered(written)
-        place = self.relation(head.name), len(head.arguments)
-        if limit is not None:
-            self.limits[place] = limit
-        self.rules.setdefault(place, []).append(CheckedRule(name, head, body))
-
-    def group(self, name: str, pattern: GroundRow) -> GroundRow:
-        """A pattern; of a limit relation, that of all that may be offered beside it."""
-        column = self.limits[name, len(pattern)][0] if (name, len(pattern)) in self.limits else None
-        return tuple(FREE if i == column else value for i, value in enumerate(pattern))
-
-    def lacks(self, name: str, best: dict[GroundRow, GroundRow], derived: GroundRow) -> bool:
-        """Whether complete facts, by their groups, lack one that is derived; of a limit relation, a better one."""
-        there = best.get(self.group(name, derived))
-        if there is None or (name, len(derived)) not in self.limits:
-            return there is None
-        column, function = self.limits[name, len(derived)]
-        mine, other = alike([there[column], derived[column]])
-        return bool(other < mine if function == "min" else other > mine)
-
-    def fact(self, text: str, whole: bool = False) -> Ground:
-        """A fact, or a pattern with `_` for any value, from its text."""
-        atom = parse_body(text, "<fact>")
-        if not isinstance(atom, tree.Atom):
-            raise NoValue(f"{text} is not a fact")
-        name = self.relation(atom.name)
-        kinds = self.kinds(name, len(atom.arguments))
-        values = [FREE if isinstance(a, tree.Wildcard) else self.value(a, {}) for a in atom.arguments]
-        if whole and FREE in values:
-            raise NoValue(f"{text} is not one fact")
-        return name, tuple(map(value_of, values, kinds))
-
-    def constant(self, text: str) -> Any:
-        """A value from its text."""
-        comparison = parse_body(f"x = {text}", "<proof>")
-        if not isinstance(comparison, tree.Comparison) or variables(comparison.right):
-            raise NoValue(f"{text} is not a value")
-        return self.value(comparison.right, {})
-
-    def _ground(self, atom: tree.Atom, b: Substitution) -> Ground:
-        name = self.relation(atom.name)
-        kinds = self.kinds(name, len(atom.arguments))
-        return name, tuple(value_of(self.value(a, b), kind) for a, kind in zip(atom.arguments, kinds, strict=True))
-
-    # --- instances -------------------------------------------------------------------------------------
+    def __init__(self, terms: Terms, look: Looking) -> None:
+        self._terms, self._look = terms, look
+        self._orders: dict[tuple[object, ...], list[Step]] = {}
+        self._equations: dict[tuple[str, int], tree.Comparison] = {}
 
     def instances(
-        self, rule: CheckedRule, pattern: GroundRow, given: Substitution
+        self, rule: RuleHead, pattern: GroundRow, given: Substitution
     ) -> Iterator[tuple[GroundRow, Substitution]]:
         """The instances of a rule whose heads fit a pattern: the head's values, and the substitution.
 
-        What is `given` must not narrow a group down: of a head with aggregates only the pattern counts.
+        The column i of the head is the variable ` i`.  What is `given` must not narrow a group down.
         """
-        b: Substitution | None = {} if rule.has_aggregates else given
-        items = conjuncts(rule.body)
-        for place, (term, value) in enumerate(zip(rule.head.arguments, pattern, strict=True)):
-            if b is not None and value is not FREE and not isinstance(term, tree.HeadAggregate):
-                b = self._fitted(place, term, value, b, items)
-        if b is None:
+        terms = [a.target if isinstance(a, tree.HeadAggregate) else a for a in rule.head.arguments]
+        asked = {f" {i}": v for i, v in enumerate(pattern) if v is not FREE and terms[i] is rule.head.arguments[i]}
+        b: Substitution | None = asked if rule.has_aggregates else {**given, **asked}
+        for term, value in zip(terms, pattern, strict=True):
+            match term:  # x + 1 = 5 says what x is
+                case tree.Binary(operator="+" | "-", left=tree.Variable() as x, right=tree.Number() as n) if b:
+                    if isinstance(value, int) and isinstance(number(n), int):
+                        b = self._equal(x, value - number(n) * (1 if term.operator == "+" else -1), b)
+        columns = [self._equation(f" {i}", term) for i, term in enumerate(terms)]
+        asks = (*conjuncts(rule.body), *(each for each in columns if each.left.name in asked))
+        gives = [each for each in columns if each.left.name not in asked]
+        found = self._solve(asks, b, frozenset(), rule.head_variables, rule.has_aggregates) if b is not None else []
+        ends = [end for b in found for end in self._solve(gives, b, frozenset(b), frozenset(), True)]
+        kinds = self._terms.kinds(self._terms.relation(rule.head.name), len(pattern))
+        for row, new in _grouped(rule, ends) if rule.has_aggregates else ((_columns(rule, end), end) for end in ends):
+            typed = tuple(map(value_of, row, kinds))
+            near = tuple(map(as_close, typed, pattern)) if rule.has_aggregates else typed
+            if fits(near, pattern):
+                yield near, new
+
+    def _equation(self, name: str, term: Any) -> Any:
+        """That a variable is a term; made once, since conditions are known by their ids."""
+        if (name, id(term)) not in self._equations:
+            variable = tree.Variable(name, span=term.span)
+            self._equations[name, id(term)] = tree.Comparison("=", variable, term, span=term.span)
+        return self._equations[name, id(term)]
+
+    def _solve(
+        self, items: Iterable[Any], b: Substitution, around: Names, used: Names, exact: bool
+    ) -> list[Substitution]:
+        """All ways to extend a substitution so that conditions hold.
+
+        `around` are variables that conditions outside bind, `used` those that are mentioned outside.
+        """
+        found = []
+        for chosen in alternatives(items):
+            some = [b]
+            key = (*map(id, chosen), frozenset(b), around, used)  # conditions live as long as the rules
+            if key not in self._orders:
+                self._orders[key] = in_turn(chosen, frozenset(b), around, used)
+            for step in self._orders[key]:
+                some = [new for each in some for new in self._one(step, each, exact)]
+            found += some
+        return found
+
+    def _one(self, step: Step, b: Substitution, exact: bool) -> Iterator[Substitution]:
+        """All ways in which one condition holds, for each value of the aggregates and ranges in it."""
+        inner = {place_of(node): node for node in step.inner if place_of(node) not in b}  # those around a negation are
+        found = [b]
+        for node in inner.values():
+            found = [new for each in found for new in self._each_value(node, each, step)]
+        for new in (new for each in found for new in self._holding(step, each, exact)):
+            yield {name: value for name, value in new.items() if name not in inner} if inner else new
+
+    def _holding(self, step: Step, b: Substitution, exact: bool) -> Iterable[Substitution]:
+        match step.item:
+            case tree.Atom() | tree.Constraint() as test if is_test(test):
+                name = test.name.text if isinstance(test, tree.Atom) else test.function
+                return [b] if passes(name, [self._terms.value(a, b) for a in test.arguments]) else []
+            case tree.Atom() as atom:
+                return self._matched(atom, b, step.bound, exact)
+            case tree.Negation(operand=operand):
+                own = {n: b[n] for n in (variables(operand) & step.scope.outer).union(map(place_of, step.inner))}
+                return [] if self._solve([operand], own, frozenset(own), frozenset(), True) else [b]
+            case tree.Truth(value=value):
+                return [b] if value else []
+            case tree.Comparison() as comparison:
+                return [new] if (new := self._compared(comparison, b, step.bound)) is not None else []
+        raise Unknown(f"the checker does not know {type(step.item).__name__}")
+
+    def _matched(self, atom: tree.Atom, b: Substitution, bound: Names, exact: bool) -> Iterator[Substitution]:
+        name = self._terms.relation(atom.name)
+        kinds = self._terms.kinds(name, len(atom.arguments))
+        known = [is_known(a, bound) for a in atom.arguments]
+        pattern = tuple(
+            value_of(self._terms.value(a, b), kind) if is_known else FREE
+            for a, kind, is_known in zip(atom.arguments, kinds, known, strict=True)
+        )
+        for row in self._look(name, pattern, exact) if NOTHING not in pattern else ():
+            new: Substitution | None = {**b, PREMISES: (*b.get(PREMISES, ()), (name, row))}
+            left = [(a, v) for a, v, is_known in zip(atom.arguments, row, known, strict=True) if not is_known]
+            for term, value in sorted(left, key=lambda each: not is_pattern(each[0])):  # computed ones last
+                new = None if new is None else self._equal(term, value, new)
+            if new is not None:
+                yield new
+
+    def _equal(self, term: Any, value: Any, b: Substitution) -> Substitution | None:
+        """The substitution under which a term has a value."""
+        match term:
+            case tree.Wildcard():
+                return b
+            case tree.Variable(name=name) if name not in b:
+                return {**b, name: value}
+            case tree.Record(fields=fields) | tree.Branch(fields=fields):
+                branch = term.name if isinstance(term, tree.Branch) else ""
+                if not isinstance(value, Record) or value.branch != branch or len(fields) != len(value.fields):
+                    return None
+                new: Substitution | None = b
+                for field, inside in zip(fields, value.fields, strict=True):
+                    new = None if new is None else self._equal(field, inside, new)
+                return new
+        return b if self._terms.value(term, b) == value else None
+
+    def _compared(self, item: tree.Comparison, b: Substitution, bound: Names) -> Substitution | None:
+        for here, there in ((item.left, item.right), (item.right, item.left)):
+            if item.operator == "=" and is_pattern(here) and is_known(there, bound):
+                value = self._terms.value(there, b)
+                if isinstance(there, tree.Aggregate) and isinstance(here, tree.Variable):
+                    value = as_close(value, b.get(here.name))
+                return None if value is NOTHING else self._equal(here, value, b)
+        values = [self._terms.value(side, b) for side in (item.left, item.right)]
+        return b if compares(item.operator, *values) else None
+
+    def _each_value(self, node: Any, b: Substitution, step: Step) -> Iterator[Substitution]:
+        """A range, or an aggregate, computed anew over the distinct substitutions of its body."""
+        if not isinstance(node, tree.Aggregate):
+            values = [self._terms.value(a, b) for a in node.arguments]
+            spans = spanned(*alike(values)) if NOTHING not in values else ()
+            yield from ({**b, place_of(node): value} for value in spans)
             return
-        body = tree.Conjunction(tuple(items), span=rule.head.span)
-        found = self.solve(body, b, frozenset(), variables(rule.head), rule.has_aggregates)
-        heads = self._grouped(rule.head, found, pattern) if rule.has_aggregates else self._each_head(rule.head, found)
-        for row, new in heads:
-            if NOTHING not in row and fits(row, pattern):
-                yield row, new
-
-    def _fitted(self, place: int, term: Any, value: Any, b: Substitution, items: list[Any]) -> Substitution | None:
-        """What a column of the head says of variables; what it cannot say yet becomes a condition."""
-        if is_pattern(term) or not variables(term):
-            return self.equal(term, value, b)
-        new: Substitution | None = b
-        match term:  # x + 1 = 5 says what x is
-            case tree.Binary(operator="+" | "-", left=tree.Variable() as left, right=tree.Number() as right):
-                if isinstance(value, int) and isinstance(number(right), int):
-                    new = self.equal(left, value - number(right) * (1 if term.operator == "+" else -1), b)
-        if id(term) not in self._equations:
-            left_over = tree.Variable(f" {place}", span=term.span)
-            self._equations[id(term)] = tree.Comparison("=", left_over, term, span=term.span)
-        items.append(self._equations[id(term)])
-        return None if new is None else {**new, f" {place}": value}
-
-    def _each_head(self, head: tree.Atom, found: Iterable[Substitution]) -> Iterator[tuple[GroundRow, Substitution]]:
-        return ((self._ground(head, b)[1], b) for b in found)
-
-    def _grouped(
-        self, head: tree.Atom, found: Iterable[Substitution], pattern: GroundRow
-    ) -> Iterator[tuple[GroundRow, Substitution]]:
-        """The aggregates of a head, computed anew over the distinct substitutions of each group."""
-        kinds = self.kinds(self.relation(head.name), len(head.arguments))
-        groups: dict[GroundRow, list[Substitution]] = {}
-        for b in found:
-            key = tuple(self.value(a, b) for a in head.arguments if not isinstance(a, tree.HeadAggregate))
-            groups.setdefault(key, []).append(b)
-        for members in groups.values():
-            distinct = {plain(b): b for b in members}.values()
-            row = [
-                aggregated(a.function, [self.value(a.target, b) for b in distinct])
-                if isinstance(a, tree.HeadAggregate)
-                else self.value(a, members[0])
-                for a in head.arguments
-            ]
-            shared = {n: v for n, v in members[0].items() if all(n in b and b[n] == v for b in members)}
-            facts = tuple(fact for b in members for fact in b.get(PREMISES, ()))
-            yield tuple(map(as_close, map(value_of, row, kinds), pattern)), {**shared, PREMISES: facts}
+        own = variables(node)
+        start = {name: b[name] for name in own & step.scope.inside[id(node)]}
+        either = any(isinstance(part, tree.Disjunction) for part in nodes(node.body))
+        members = {}
+        for new in self._solve([node.body], start, frozenset(start), own, True):
+            members[plain(new), () if either else new.get(PREMISES, ())] = new  # a wildcard counts each fact
+        targets = [] if node.target is None else [self._equation(" target", node.target)]
+        ends = [end for new in members.values() for end in self._solve(targets, new, frozenset(new), frozenset(), True)]
+        value = self._terms.aggregate(node, [end.get(" target", 0) for end in ends])
+        facts = (*b.get(PREMISES, ()), *(fact for end in ends for fact in end.get(PREMISES, ())))
+        names = step.scope.witness(node)
+        attain = [{n: end[n] for n in names if n in end} for end in ends if end.get(" target") == value]
+        for chosen in {plain(some): some for some in (attain if names else [{}])}.values():
+            if value is not None and all(b.get(name, found) == found for name, found in chosen.items()):
+                yield {**b, **chosen, place_of(node): value, PREMISES: facts}
 
 
-def offered(head: tree.Atom) -> tuple[tree.Atom, tuple[int, str] | None]:
-    """A head; of a limit relation, whose only aggregate is min or max, what it offers, with the column and which."""
-    found = [(i, a.function) for i, a in enumerate(head.arguments) if isinstance(a, tree.HeadAggregate)]
-    if len(found) != 1 or found[0][1] not in ("min", "max"):
-        return head, None
-    terms = tuple(a.target if isinstance(a, tree.HeadAggregate) else a for a in head.arguments)
-    return replace(head, arguments=terms), found[0]
+def _columns(rule: RuleHead, b: Substitution) -> GroundRow:
+    return tuple(b[f" {i}"] for i in range(len(rule.head.arguments)))
 
 
-def equivalence_rules(name: tree.Name) -> Iterator[tuple[str, tree.Atom, tree.Formula]]:
-    """The rules of a relation that is declared `eqrel`, each with its kind."""
-    for kind, texts in _EQUIVALENCE.items():
-        atoms = [atom for text in texts if isinstance(atom := parse_body(text, ""), tree.Atom)]
-        head, *body = (replace(atom, name=name) for atom in atoms)
-        yield kind, head, tree.Conjunction(tuple(body), span=name.span)
+def _grouped(rule: RuleHead, found: Iterable[Substitution]) -> Iterator[tuple[GroundRow, Substitution]]:
+    """The aggregates of a head, computed anew over the distinct substitutions of each group."""
+    functions = [a.function if isinstance(a, tree.HeadAggregate) else None for a in rule.head.arguments]
+    groups: dict[GroundRow, list[Substitution]] = {}
+    for b in found:
+        key = tuple(v for v, function in zip(_columns(rule, b), functions, strict=True) if function is None)
+        groups.setdefault(key, []).append(b)
+    for members in groups.values():
+        columns = zip(*(_columns(rule, b) for b in {plain(b): b for b in members}.values()), strict=True)
+        pairs = zip(functions, map(list, columns), strict=True)
+        row = tuple(aggregated(function, values) if function else values[0] for function, values in pairs)
+        shared = {n: v for n, v in members[0].items() if all(n in b and b[n] == v for b in members)}
+        yield row, {**shared, PREMISES: tuple(fact for b in members for fact in b.get(PREMISES, ()))}
+
+
+def plain(b: Substitution) -> frozenset[tuple[str, Any]]:
+    """What a substitution says of variables."""
+    return frozenset((name, value) for name, value in b.items() if not name.startswith(" "))
 
 
 def fits(row: GroundRow, pattern: GroundRow) -> bool:

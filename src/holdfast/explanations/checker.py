@@ -1,7 +1,8 @@
 """Checks proofs and certificates of absence against a program and its facts, without trusting their maker.
 
-It shares the reading of programs (parser, components, names, types, strata) and what values and functors mean with the
-rest of holdfast: no engine, no plans, no search, no encoding.  What it cannot evaluate it rejects.
+It shares the reading of programs (parser, components, names, types, strata, the scopes of variables) and what values
+and functors mean with the rest of holdfast: no engine, no plans, no search, no encoding.  What it cannot evaluate it
+rejects.
 
 A proof is a list of inferences, each from conclusions that stand before it.  Negation and aggregates need to know that
 there are no more facts than some: `complete` lists patterns with all facts that fit them.  These lists justify each
@@ -17,17 +18,27 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from holdfast.errors import Diagnostic, ExitCode, HoldfastError
-from holdfast.explanations.checked_bodies import FREE, PREMISES, Ground, GroundRow, Substitution, plain
-from holdfast.explanations.checked_rules import CheckedRule, CheckedRules, fits
-from holdfast.explanations.terms import NoValue, value_of
+from holdfast.explanations.checked_rules import (
+    FREE,
+    PREMISES,
+    Ground,
+    GroundRow,
+    RuleEvaluator,
+    Substitution,
+    fits,
+    plain,
+)
+from holdfast.explanations.scope import bound_in
+from holdfast.explanations.terms import NoValue, Terms, alike, value_of
+from holdfast.explanations.written_rules import RuleHead, written_rules
 from holdfast.language import parse, tree
 from holdfast.program.check import check, outline
 from holdfast.program.model import Program
-from holdfast.values import Row, Type, Value
+from holdfast.values import Row
+from holdfast.values.column_types import sniff_rows
 
 ASSERTED = "Asserted"
 """The name of the rule of facts that were given."""
-_WRONG = "E0940"
 
 
 class ProofError(HoldfastError):
@@ -53,81 +64,70 @@ def check_proof(proof: str | Mapping[str, Any], program: str | tree.Program, fac
 
 def _typed(rules: tree.Program, facts: Mapping[str, Iterable[Row]]) -> tuple[Program, dict[str, list[Row]]]:
     """The program with its types, where facts determine those that are not declared, and the facts by relation."""
-    hints: dict[tuple[str, int], Type] = {}
     given: dict[str, list[Row]] = {}
     for name, relation in outline(rules).items():
         called = {name, relation.display}
-        rows = given[name] = [row for key in called for row in facts.get(key, ()) if len(row) == relation.arity]
-        hints.update({(name, i): _type_of(column) for i, column in enumerate(zip(*rows, strict=True))})
+        given[name] = [row for key in called for row in facts.get(key, ()) if len(row) == relation.arity]
+    hints = {(name, i): type for name, rows in given.items() for i, type in enumerate(sniff_rows(rows))}
     program = check(rules, hints)  # which refuses negation and aggregates in circles
     if any(node.sums for node in program.nodes):
         raise rejected("a sum or count depends on itself")
     return program, {name: [*given[name], *program.facts.get(name, ())] for name in given}
 
 
-def _type_of(values: Iterable[Value]) -> Type:
-    """The type of a column with these values."""
-    given = [*values]
-    if all(isinstance(value, str) for value in given):
-        return Type.SYMBOL
-    if not all(isinstance(value, int | float) for value in given):
-        return Type.ANY
-    if all(isinstance(value, int) for value in given):
-        return Type.UNSIGNED if any(value >= 2**63 for value in given) else Type.NUMBER  # type: ignore[operator]
-    return Type.FLOAT if all(value == float(value) or value != value for value in given) else Type.ANY  # type: ignore[arg-type]
-
-
 def rejected(why: str) -> ProofError:
     """The error for a proof that is wrong."""
-    return ProofError(Diagnostic(_WRONG, f"the proof is rejected: {why}"))
+    return ProofError(Diagnostic("E0940", f"the proof is rejected: {why}"))
 
 
 class _Checker:
     def __init__(self, program: Program, facts: Mapping[str, Sequence[Row]], given: Mapping[str, Any]) -> None:
-        self.given, self.rules = given, CheckedRules(program, self._looked_up)
-        self.explicit: dict[str, list[GroundRow]] = {}
-        self._indexes: dict[tuple[str, tuple[bool, ...]], dict[GroundRow, list[GroundRow]]] = {}
-        self.premises: list[Ground] | None = None  # of the inference that is being checked
-        self.proved: set[Ground] = set()
+        self.given, self.terms = given, Terms(program)
+        self.evaluator = RuleEvaluator(self.terms, self._looked_up)
+        self.rules: dict[tuple[str, int], list[RuleHead]] = {}
+        self.limits: dict[tuple[str, int], tuple[int, str]] = {}
+        for rule in written_rules(program, self.terms):
+            place = self.terms.relation(rule.head.name), len(rule.head.arguments)
+            self.rules.setdefault(place, []).append(rule)
+            self.limits |= {place: rule.limit} if rule.limit is not None else {}
+        named = ((name.removesuffix(f"/{len(row)}"), row) for name, rows in facts.items() for row in rows)
+        self.explicit: dict[tuple[str, int], list[GroundRow]] = {}
+        for name, row in {(name, tuple(map(value_of, row, self.terms.kinds(name, len(row))))) for name, row in named}:
+            self.explicit.setdefault((name, len(row)), []).append(row)
         self.complete: dict[Ground, list[GroundRow]] = {}
         self.asked: set[Ground] = set()  # lists that were used
+        self.proved: set[Ground] = set()
         self.needed: set[Ground] = set()  # conclusions that were used
+        self.premises: list[Ground] | None = None  # of the inference that is being checked
         self.absent: set[Ground] = set()  # patterns without facts that a negation or aggregate asked for
-        self._take(facts)
-
-    def _take(self, facts: Mapping[str, Sequence[Row]]) -> None:
-        """The explicit facts; of relations that share a name, each may be called name/width."""
-        found = ((name.removesuffix(f"/{len(row)}"), row) for name, rows in facts.items() for row in rows)
-        taken = {(name, tuple(map(value_of, row, self.rules.kinds(name, len(row))))) for name, row in found}
-        for name, row in taken:
-            self.explicit.setdefault(name, []).append(row)
+        self._indexes: dict[tuple[int, tuple[bool, ...]], dict[GroundRow, list[GroundRow]]] = {}
 
     def check(self) -> str:
         """What the proof shows."""
         for entry in self.given["complete"]:
-            name, pattern = self.rules.fact(entry["pattern"])
-            if pattern != self.rules.group(name, pattern):
+            name, pattern = self.terms.fact(entry["pattern"])
+            if pattern != self._group(name, pattern):
                 raise rejected(f"{entry['pattern']} is a pattern of what one rule offers, not of the best of a group")
-            if (name, pattern) in self.complete or (name, len(pattern)) not in self.rules.rules:
+            if (name, pattern) in self.complete or (name, len(pattern)) not in self.rules:
                 raise rejected(f"{entry['pattern']} is listed twice, or is no pattern of a derived relation")
-            self.complete[name, pattern] = [self.rules.fact(text, whole=True)[1] for text in entry["facts"]]
-        inferences = [(self.rules.fact(i["conclusion"], whole=True), i) for i in self.given["inferences"]]
+            self.complete[name, pattern] = [self.terms.fact(text, whole=True)[1] for text in entry["facts"]]
+        inferences = [(self.terms.fact(i["conclusion"], whole=True), i) for i in self.given["inferences"]]
         self.conclusions = {conclusion for conclusion, _ in inferences}
         for conclusion, inference in inferences:
             self._check_inference(conclusion, inference)
             self.proved.add(conclusion)
         self.premises = None
         if "absent" in self.given:
-            if self._looked_up(*self.rules.fact(self.given["absent"]), exact=False):
+            if self._looked_up(*self.terms.fact(self.given["absent"]), exact=False):
                 raise rejected(f"{self.given['absent']} is not absent")
-        elif not inferences or inferences[-1][0] != self.rules.fact(self.given["finalConclusion"], whole=True):
+        elif not inferences or inferences[-1][0] != self.terms.fact(self.given["finalConclusion"], whole=True):
             raise rejected("the last conclusion is not the final one")
         else:
             self.needed.add(inferences[-1][0])
         checked: set[Ground] = set()
         while waiting := self.asked - checked:
             for name, pattern in waiting:
-                self._check_complete(name, pattern, self.complete[name, pattern])
+                self._check_complete(name, pattern)
             checked |= waiting
         if checked != self.complete.keys() or self.needed != self.conclusions:
             raise rejected("a list or an inference is there that nothing needs")
@@ -135,7 +135,7 @@ class _Checker:
 
     def _check_inference(self, conclusion: Ground, inference: Mapping[str, Any]) -> None:
         name, row = conclusion
-        premises = [self.rules.fact(text, whole=True) for text in inference["premises"]]
+        premises = [self.terms.fact(text, whole=True) for text in inference["premises"]]
         if inference["ruleName"] == ASSERTED:
             if premises or not self._explicit(*conclusion):
                 raise rejected(f"{inference['conclusion']} is not a fact that was given")
@@ -143,37 +143,51 @@ class _Checker:
             raise rejected(f"a premise of {inference['conclusion']} is not proved before it")
         else:
             self._check_rule(conclusion, premises, inference)
-        if (name, len(row)) in self.rules.limits and self._all(name, self.rules.group(name, row), False) != [row]:
+        if (name, len(row)) in self.limits and self._all(name, self._group(name, row), False) != [row]:
             raise rejected(f"{inference['conclusion']} is not the best of its group")
 
     def _check_rule(self, conclusion: Ground, premises: list[Ground], inference: Mapping[str, Any]) -> None:
         self.premises, self.absent = premises, set()
         self.needed.update(premises)
-        given = {name: self.rules.constant(text) for name, text in inference["substitution"].items()}
-        rules = self.rules.rules.get((conclusion[0], len(conclusion[1])), ())
+        given = {name: self.terms.constant(text) for name, text in inference["substitution"].items()}
+        rules = self.rules.get((conclusion[0], len(conclusion[1])), ())
         if not any(r.name == inference["ruleName"] and self._follows(r, conclusion, given) for r in rules):
             raise rejected(f"{inference['conclusion']} does not follow by {inference['ruleName']}")
-        if self.absent != {self.rules.fact(text) for text in inference.get("absent", ())}:
+        if self.absent != {self.terms.fact(text) for text in inference.get("absent", ())}:
             raise rejected(f"{inference['conclusion']} rests on the absence of other facts than it says")
 
-    def _follows(self, rule: CheckedRule, conclusion: Ground, given: Substitution) -> bool:
+    def _follows(self, rule: RuleHead, conclusion: Ground, given: Substitution) -> bool:
         """Whether an instance has just these premises and values; all are looked at, for what they rest on."""
-        if not given.keys() <= rule.open_variables:
+        if not given.keys() <= bound_in(rule.body, rule.head_variables):
             return False
-        found = [b for _, b in self.rules.instances(rule, conclusion[1], given)]
+        found = [b for _, b in self.evaluator.instances(rule, conclusion[1], given)]
         return any(set(b.get(PREMISES, ())) == set(self.premises or ()) and plain(b) == plain(given) for b in found)
 
-    def _check_complete(self, name: str, pattern: GroundRow, rows: list[GroundRow]) -> None:
-        text = f"the facts listed for a pattern of {name}"
-        best = {self.rules.group(name, row): row for row in rows}
+    def _check_complete(self, name: str, pattern: GroundRow) -> None:
+        text, rows = f"the facts listed for a pattern of {name}", self.complete[name, pattern]
+        best = {self._group(name, row): row for row in rows}
         if not all(fits(row, pattern) for row in rows) or len(best) < len(rows):
             raise rejected(f"{text} do not fit it, or are not distinct")
-        if any(self.rules.lacks(name, best, row) for row in self._explicit(name, pattern)):
+        if any(self._lacks(name, best, row) for row in self._explicit(name, pattern)):
             raise rejected(f"{text} lack one that was given")
-        for rule in self.rules.rules[name, len(pattern)]:
-            for row, _ in self.rules.instances(rule, pattern, {}):
-                if self.rules.lacks(name, best, row):
+        for rule in self.rules[name, len(pattern)]:
+            for row, _ in self.evaluator.instances(rule, pattern, {}):
+                if self._lacks(name, best, row):
                     raise rejected(f"{text} lack one that {rule.name} derives: {row}")
+
+    def _group(self, name: str, pattern: GroundRow) -> GroundRow:
+        """A pattern; of a limit relation, that of all that may be offered beside it."""
+        column, _ = self.limits.get((name, len(pattern)), (None, ""))
+        return tuple(FREE if i == column else value for i, value in enumerate(pattern))
+
+    def _lacks(self, name: str, best: dict[GroundRow, GroundRow], derived: GroundRow) -> bool:
+        """Whether complete facts, by their groups, lack one that is derived; of a limit relation, a better one."""
+        there = best.get(self._group(name, derived))
+        if there is None or (name, len(derived)) not in self.limits:
+            return there is None
+        column, function = self.limits[name, len(derived)]
+        mine, other = alike([there[column], derived[column]])
+        return bool(other < mine if function == "min" else other > mine)
 
     def _looked_up(self, name: str, pattern: GroundRow, exact: bool) -> list[GroundRow]:
         """Premises, in a positive part of an inference; else facts that were given, and lists that are complete."""
@@ -185,14 +199,14 @@ class _Checker:
         return rows
 
     def _all(self, name: str, pattern: GroundRow, exact: bool) -> list[GroundRow]:
-        if (name, len(pattern)) not in self.rules.rules:
+        if (name, len(pattern)) not in self.rules:
             return self._explicit(name, pattern)
-        group = self.rules.group(name, pattern)
-        listed = group if (name, group) in self.complete else (FREE,) * len(pattern)
-        if (name, listed) not in self.complete:
+        group = self._group(name, pattern)
+        listed = (name, group if (name, group) in self.complete else (FREE,) * len(pattern))
+        if listed not in self.complete:
             raise rejected(f"nothing says which facts of {name} there are with {pattern}")
-        self.asked.add((name, listed))
-        rows = [row for row in self.complete[name, listed] if fits(row, pattern)]
+        self.asked.add(listed)
+        rows = self._fitting(self.complete[listed], pattern)
         if exact:
             self.needed.update((name, row) for row in rows)
             if not self.conclusions.issuperset((name, row) for row in rows):
@@ -200,10 +214,14 @@ class _Checker:
         return rows
 
     def _explicit(self, name: str, pattern: GroundRow) -> list[GroundRow]:
+        return self._fitting(self.explicit.setdefault((name, len(pattern)), []), pattern)
+
+    def _fitting(self, rows: list[GroundRow], pattern: GroundRow) -> list[GroundRow]:
+        """Those of some facts that fit a pattern, by an index; the lists stay as they are."""
         mask = tuple(value is FREE for value in pattern)
-        if (name, mask) not in self._indexes:
-            index = self._indexes[name, mask] = {}
-            for row in (row for row in self.explicit.get(name, ()) if len(row) == len(mask)):
+        if (id(rows), mask) not in self._indexes:
+            index = self._indexes[id(rows), mask] = {}
+            for row in rows:
                 key = tuple(FREE if free else value for value, free in zip(row, mask, strict=True))
                 index.setdefault(key, []).append(row)
-        return self._indexes[name, mask].get(pattern, [])
+        return self._indexes[id(rows), mask].get(pattern, [])

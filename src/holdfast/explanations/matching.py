@@ -2,42 +2,42 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
 from functools import partial
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
-from holdfast.explanations.scope import binds, closure, is_test
+from holdfast.explanations.scope import FormulaScope, costs, scopes
 from holdfast.explanations.terms import (
     NOTHING,
-    TESTS,
     NoValue,
     Unknown,
     aggregated,
     alike,
     as_close,
+    compares,
     compute,
-    literal,
+    is_test,
     number,
+    passes,
+    place_of,
     spanned,
     text_of,
     value_of,
 )
-from holdfast.explanations.written import RuleHead, written_program
-from holdfast.language import parse_body, tree
+from holdfast.explanations.written import written_program
+from holdfast.explanations.written_rules import RuleHead
+from holdfast.language import tree
 from holdfast.language.syntax import (
     alternatives,
-    closed_parts,
     conjuncts,
     has_wildcard,
     is_pattern,
+    many_valued,
     nodes,
     variables,
 )
 from holdfast.program.model import Program
-from holdfast.values import BlankNode, Iri, Type
-from holdfast.values.model import NIL, Record
+from holdfast.values.model import Record
 from holdfast.values.structures import Kind
 
 Binding: TypeAlias = dict[str, Any]
@@ -50,14 +50,6 @@ JoinShape: TypeAlias = tuple[
 ]
 
 
-class FormulaScope(NamedTuple):
-    """What a formula of a body can see: variables that the others bind, whatever the head says, and those that are
-    mentioned outside.  A negation or an aggregate takes the values of its other variables from nowhere."""
-
-    outer: frozenset[str]
-    used: frozenset[str]
-
-
 FormulaChoice: TypeAlias = tuple[int, FormulaScope]
 _SAMPLED = 3  # bindings by which atoms are compared
 GOAL = " goal"  # in a binding: the number of the pattern that its head must fit
@@ -68,18 +60,14 @@ class Matcher:
 
     def __init__(self, program: Program) -> None:
         written = written_program(program)
-        self.prefixes, self.columns, self.rules, self.heads = (
-            written.prefixes,
-            written.columns,
-            written.rules,
-            written.heads,
-        )
-        self.name, self._limits, self._typed = written.name, written.limits, written.typed
+        self.rules, self.heads, self._limits, self.terms = written.rules, written.heads, written.limits, written.terms
+        self.prefixes, self.name, self.kinds = self.terms.prefixes, self.terms.relation, self.terms.kinds
         self._lasting, self._orders, self._equation = written.lasting, written.orders, written.equation
         self._scopes: dict[tuple[object, ...], dict[int, FormulaScope]] = written.scopes
         self._shapes: dict[tuple[int, frozenset[str]], JoinShape] = written.shapes
+        self._many_valued = written.many_valued
         self._is_sized = False  # whether of atoms that are alike the one of the smaller relation is matched first
-        self._texts: dict[str, Fact] = {}
+        self._texts: dict[tuple[str, bool], Fact] = {}
         self.names = written.names
 
     def group(self, fact: Fact) -> Fact | None:
@@ -89,11 +77,10 @@ class Matcher:
             return None
         return fact[0], tuple(ANY if i == column else value for i, value in enumerate(fact[1]))
 
-    def kinds(self, name: str, arity: int) -> Sequence[Kind]:
-        """The types of the columns of a relation."""
-        return self.columns.get((name, arity), (Type.ANY,) * arity)
+    def tick(self, steps: int) -> None:
+        """Called before so many facts are matched; raises if there is no time for it."""
 
-    def lookup(self, name: str, patterns: Sequence[FactPattern], exact: bool) -> Iterable[Iterable[FactPattern]]:
+    def lookup(self, name: str, patterns: Sequence[FactPattern], exact: bool) -> Iterable[list[FactPattern]]:
         """For each pattern the facts that fit it; `exact`: these and no others, as negation and aggregates need."""
         raise NotImplementedError
 
@@ -117,12 +104,10 @@ class Matcher:
         self, rule: RuleHead, goals: Sequence[tuple[FactPattern, Binding]]
     ) -> Iterator[tuple[int, FactPattern, Binding]]:
         """The instances of a rule whose heads fit patterns: the pattern's number, the head's values, the binding."""
-        grouped = any(isinstance(a, tree.HeadAggregate) for a in rule.head.arguments)
-        for found in self._solutions(rule, goals, grouped):
-            heads = self._grouped(rule.head, found) if grouped else ((b, self.ground(rule.head, b)[1]) for b in found)
-            for b, values in heads:
+        for found in self._solutions(rule, goals, rule.has_aggregates):
+            for b, values in (self._grouped if rule.has_aggregates else self._each_head)(rule.head, found):
                 pattern = goals[b[GOAL]][0]
-                row = tuple(map(as_close, values, pattern)) if grouped else values
+                row = tuple(map(as_close, values, pattern)) if rule.has_aggregates else values
                 if NOTHING not in row and fits(row, pattern):
                     yield b[GOAL], row, b
 
@@ -141,8 +126,7 @@ class Matcher:
         if any(isinstance(node, tree.Aggregate) for term in rule.head.arguments for node in nodes(term)):
             list(self.instances(rule, [(pattern, {}) for pattern in patterns]))
         else:
-            grouped = any(isinstance(a, tree.HeadAggregate) for a in rule.head.arguments)
-            list(self._solutions(rule, [(pattern, {}) for pattern in patterns], grouped, only_ask=True))
+            list(self._solutions(rule, [(pattern, {}) for pattern in patterns], rule.has_aggregates, only_ask=True))
 
     def _solutions(
         self, rule: RuleHead, goals: Sequence[tuple[FactPattern, Binding]], exact: bool, *, only_ask: bool = False
@@ -152,9 +136,8 @@ class Matcher:
         With `only_ask` what the last atom meets is looked up and not bound.
         """
         waiting: dict[frozenset[str], tuple[list[Binding], list[tree.Formula]]] = {}
-        grouped = any(isinstance(a, tree.HeadAggregate) for a in rule.head.arguments)
         for place, (pattern, given) in enumerate(goals):  # what is given must not narrow a group down
-            start = self.started(rule.head, pattern, {GOAL: place} if grouped else {**given, GOAL: place})
+            start = self.started(rule.head, pattern, {GOAL: place} if rule.has_aggregates else {**given, GOAL: place})
             if start is not None:
                 waiting.setdefault(frozenset(start[0]), ([], start[1]))[0].append(start[0])
         outside = rule.head_variables
@@ -180,6 +163,13 @@ class Matcher:
             new = None if new is None else {**new, f" {place}": value}
             extra.append(self._equation(term, place))
         return None if new is None else (new, extra)
+
+    def _each_head(self, head: tree.Atom, found: list[Binding]) -> Iterator[tuple[Binding, FactPattern]]:
+        """The heads of a rule without aggregates; a range in one gives several."""
+        kinds = self.kinds(self.name(head.name), len(head.arguments))
+        everything = FormulaScope(frozenset(found[0]) if found else frozenset(), frozenset())
+        for b in self._opened(head, found, everything):
+            yield b, tuple(value_of(self._value(a, b), kind) for a, kind in zip(head.arguments, kinds, strict=True))
 
     def _grouped(self, head: tree.Atom, found: list[Binding]) -> Iterator[tuple[Binding, FactPattern]]:
         """The heads of a rule with aggregates in its head, over the distinct substitutions of its body."""
@@ -225,7 +215,8 @@ class Matcher:
                 best = choices[0] if len(choices) == 1 else min(choices, key=partial(self._fan_out, waiting, extended))
                 item = waiting.pop(best[0])
                 if only_ask and not waiting and isinstance(item, tree.Atom) and not is_test(item):
-                    self.lookup(*self._looked_up(item, extended, best[1])[1:], exact)
+                    if extended := self._opened(item, extended, best[1]):
+                        self.lookup(*self._looked_up(item, extended)[1:], exact)
                     break
                 extended = self._step(item, extended, best[1], exact)
             found += extended
@@ -239,11 +230,7 @@ class Matcher:
         lasts = self._lasting.issuperset(key[:-2])
         found = self._scopes.get(key) if lasts else None
         if found is None:
-            found = {}
-            for item in items:
-                others = [other for other in items if other is not item]
-                mentioned = used.union(*(variables(other, False) for other in others))
-                found[id(item)] = FormulaScope(closure(others, around), mentioned)
+            found = scopes(items, around, used)
             if lasts:
                 self._scopes[key] = found
         return found
@@ -256,9 +243,9 @@ class Matcher:
         lasts = self._lasting.issuperset(scopes)  # then the scopes are kept, so that their id is theirs
         found = self._orders.get(key) if lasts else None
         if found is None:
-            costs = self._costs(waiting, bound, scopes)
-            ties = [place for (late, is_atom, free, _), place in costs if is_atom and free and not late]
-            places = ties if self._is_sized and costs[0][1] in ties else [costs[0][1]]
+            ready = costs(waiting, bound, scopes)
+            ties = [place for (late, is_atom, free, _), place in ready if is_atom and free and not late]
+            places = ties if self._is_sized and ready[0][1] in ties else [ready[0][1]]
             found = [(place, scopes[id(waiting[place])]) for place in places]
             if lasts:
                 self._orders[key] = found
@@ -269,12 +256,12 @@ class Matcher:
         atom = waiting[choice[0]]
         assert isinstance(atom, tree.Atom), "only atoms are compared by size"
         name, fixed, _, _ = self._shape(atom, frozenset(given[0]))
-        return self.fan_out(name, [self._pattern(fixed, b, choice[1]) for b in given[:_SAMPLED]])
+        if self._inner(atom):
+            return self.size(name, len(fixed))
+        return self.fan_out(name, [self._pattern(fixed, b) for b in given[:_SAMPLED]])
 
-    def _pattern(
-        self, fixed: list[tuple[tree.Term, Kind | None]], b: Binding, scope: FormulaScope | None = None
-    ) -> FactPattern:
-        return tuple(ANY if kind is None else value_of(self.value(a, b, scope), kind) for a, kind in fixed)
+    def _pattern(self, fixed: list[tuple[tree.Term, Kind | None]], b: Binding) -> FactPattern:
+        return tuple(ANY if kind is None else value_of(self._value(a, b), kind) for a, kind in fixed)
 
     def next_formula(
         self, waiting: list[tree.Formula], bound: frozenset[str], body: list[tree.Formula]
@@ -287,71 +274,54 @@ class Matcher:
         plain = [item for item in waiting if not isinstance(item, tree.Disjunction)]
         scopes = self._scopes_of(body, frozenset().union(*map(variables, either)), frozenset())
         try:
-            return plain[self._costs(plain, bound, scopes)[0][1]]
+            return plain[costs(plain, bound, scopes)[0][1]]
         except NoValue:
             if not either:
                 raise
             return either[0]
 
-    def _costs(
-        self, waiting: Sequence[tree.Formula], bound: frozenset[str], scopes: dict[int, FormulaScope]
-    ) -> list[tuple[tuple[bool, bool, int, int], int]]:
-        """What the formulas that are ready cost, with their places, the cheapest first."""
-        costs = []
-        for place, item in enumerate(waiting):
-            inside, outer = [*closed_parts(item)], scopes[id(item)].outer
-            if binds(item, bound) is not None and all(variables(node) & outer <= bound for node in inside):
-                terms = item.arguments if isinstance(item, tree.Atom) else ()
-                free = sum(isinstance(term, tree.Wildcard) or not variables(term) <= bound for term in terms)
-                late = free == len(terms) > 0
-                costs.append(((late, isinstance(item, tree.Atom), free, len(inside)), place))
-        if not costs:
-            raise NoValue("a variable is never bound")
-        return sorted(costs)
-
     def _step(self, item: tree.Formula, given: list[Binding], scope: FormulaScope, exact: bool) -> list[Binding]:
+        inner = [place_of(node) for node in self._inner(item)]
+        new = [place for place in inner if not given or place not in given[0]]
+        found = self._holding(item, self._opened(item, given, scope), scope, exact)
+        return [{name: value for name, value in b.items() if name not in new} for b in found] if new else found
+
+    def _holding(self, item: tree.Formula, given: list[Binding], scope: FormulaScope, exact: bool) -> list[Binding]:
         match item:
-            case tree.Atom() if is_test(item):
-                return [b for b in given if self._test(item.name.text, item.arguments, b, scope)]
+            case tree.Atom() | tree.Constraint() if is_test(item):
+                test = item.name.text if isinstance(item, tree.Atom) else item.function
+                return [b for b in given if passes(test, [self._value(a, b) for a in item.arguments])]
+            case tree.Atom() if given:
+                return list(self._join(item, given, exact))
             case tree.Atom():
-                return list(self._join(item, given, scope, exact))
+                return []
             case tree.Negation(operand=operand):
-                own = variables(operand) & scope.outer
+                own = (variables(operand) & scope.outer).union(map(place_of, self._inner(item)))
                 return [b for b in given if not self.solve(operand, [only(b, own)], own, frozenset(), True)]
             case tree.Truth(value=value):
                 return given if value else []
-            case tree.Constraint(function=function, arguments=arguments):
-                return [b for b in given if self._test(function, arguments, b, scope)]
             case tree.Comparison():
-                return [new for b in given for new in self._compare(item, b, scope)]
-        raise Unknown(f"the checker does not know {type(item).__name__}")
+                return [new for b in given if (new := self._compare(item, b)) is not None]
+        raise Unknown(f"explanations do not know {type(item).__name__}")
 
-    def _test(self, function: str, arguments: Sequence[tree.Term], b: Binding, scope: FormulaScope) -> bool:
-        values = [self.value(argument, b, scope) for argument in arguments]
-        try:
-            return NOTHING not in values and bool(TESTS[function](*values))
-        except (TypeError, AttributeError, re.error) as error:
-            raise Unknown(f"{function}: {error}") from error
-
-    def _join(self, atom: tree.Atom, given: list[Binding], scope: FormulaScope, exact: bool) -> Iterator[Binding]:
+    def _join(self, atom: tree.Atom, given: list[Binding], exact: bool) -> Iterator[Binding]:
         """An atom against the facts that fit what is bound in it."""
         _, _, free, late = self._shape(atom, frozenset(given[0]))
-        given, name, patterns = self._looked_up(atom, given, scope)
+        given, name, patterns = self._looked_up(atom, given)
         for b, rows in zip(given, self.lookup(name, patterns, exact), strict=True):
             used = b.get(USED, ())
+            self.tick(1 + len(rows))
             for row in rows:
                 new: Binding | None = {**b, USED: (*used, (name, row))}
                 for argument, place in free:
-                    new = None if new is None else self.unify(argument, row[place], new, scope)
-                if new is not None and all(self.value(a, new, scope) == row[place] for a, place in late):
+                    new = None if new is None else self.unify(argument, row[place], new)
+                if new is not None and all(self._value(a, new) == row[place] for a, place in late):
                     yield new
 
-    def _looked_up(
-        self, atom: tree.Atom, given: list[Binding], scope: FormulaScope
-    ) -> tuple[list[Binding], str, list[FactPattern]]:
+    def _looked_up(self, atom: tree.Atom, given: list[Binding]) -> tuple[list[Binding], str, list[FactPattern]]:
         """The relation and the patterns by which an atom is joined; bindings without a value are left out."""
         name, fixed, _, _ = self._shape(atom, frozenset(given[0]))
-        patterns = [self._pattern(fixed, b, scope) for b in given]
+        patterns = [self._pattern(fixed, b) for b in given]
         if any(NOTHING in pattern for pattern in patterns):
             pairs = [(b, p) for b, p in zip(given, patterns, strict=True) if NOTHING not in p]
             given, patterns = [b for b, _ in pairs], [p for _, p in pairs]
@@ -365,7 +335,7 @@ class Matcher:
         if found is None:
             name = self.name(atom.name)
             kinds = self.kinds(name, len(atom.arguments))
-            known = [not has_wildcard(a) and variables(a) <= bound for a in atom.arguments]
+            known = [not has_wildcard(a) and variables(a, False) <= bound for a in atom.arguments]
             fixed = [
                 (a, kind if is_known else None) for a, kind, is_known in zip(atom.arguments, kinds, known, strict=True)
             ]
@@ -378,7 +348,7 @@ class Matcher:
                 self._shapes[key] = found
         return found
 
-    def unify(self, term: tree.Term, value: Any, b: Binding, scope: FormulaScope | None = None) -> Binding | None:
+    def unify(self, term: tree.Term, value: Any, b: Binding) -> Binding | None:
         """The binding under which a term has a value; a term that is not a pattern must have its variables bound."""
         match term:
             case tree.Wildcard():
@@ -391,11 +361,11 @@ class Matcher:
                     return None
                 new: Binding | None = b
                 for each, inside in zip(fields, value.fields, strict=True):
-                    new = None if new is None else self.unify(each, inside, new, scope)
+                    new = None if new is None else self.unify(each, inside, new)
                 return new
-        return b if self.value(term, b, scope) == value else None
+        return b if self._value(term, b) == value else None
 
-    def _compare(self, item: tree.Comparison, b: Binding, scope: FormulaScope) -> Iterator[Binding]:
+    def _compare(self, item: tree.Comparison, b: Binding) -> Binding | None:
         for here, there in ((item.left, item.right), (item.right, item.left)):
             if (
                 item.operator == "="
@@ -403,125 +373,81 @@ class Matcher:
                 and variables(there, False) <= b.keys()
                 and not has_wildcard(there)
             ):
-                for value, new in self._answers(there, b, scope):
-                    known = b.get(here.name) if isinstance(here, tree.Variable) else None
-                    exact = as_close(value, known) if isinstance(there, tree.Aggregate) else value
-                    if (bound := self.unify(here, exact, new, scope)) is not None:
-                        yield bound
-                return
-        for left, new in self._answers(item.left, b, scope):
-            for right, both in self._answers(item.right, new, scope):
-                pair = [left, right] if item.operator in ("=", "!=") else alike([left, right])
-                if TESTS[item.operator](*pair):
-                    yield both
+                value = self._value(there, b)
+                if isinstance(there, tree.Aggregate) and isinstance(here, tree.Variable):
+                    value = as_close(value, b.get(here.name))
+                return None if value is NOTHING else self.unify(here, value, b)
+        return b if compares(item.operator, self._value(item.left, b), self._value(item.right, b)) else None
 
     # --- terms ---------------------------------------------------------------------------------------
 
-    def value(self, term: tree.Term, b: Binding, scope: FormulaScope | None = None) -> Any:
-        """The one value of a term whose variables are bound; a term outside of bodies sees all of them."""
+    def value(self, term: tree.Term, b: Binding) -> Any:
+        """The value of a term whose variables are bound, the first of several; NOTHING if it has none."""
         if isinstance(term, tree.Variable):
             return b[term.name]
-        seen = FormulaScope(frozenset(b), frozenset()) if scope is None else scope
-        return next((value for value, _ in self._answers(term, b, seen)), NOTHING)
+        everything = FormulaScope(frozenset(b), frozenset())
+        return next((self._value(term, new) for new in self._opened(term, [b], everything)), NOTHING)
 
-    def _answers(self, term: tree.Term, b: Binding, scope: FormulaScope) -> Iterator[tuple[Any, Binding]]:
-        match term:
-            case tree.Variable(name=name):
-                yield b[name], b
-            case tree.Number():
-                yield self._typed.number(term), b
-            case tree.String(value=value):
-                yield value, b
-            case tree.IriTerm() | tree.PrefixedName():
-                iri = self._iri(term)
-                yield BlankNode(iri[2:]) if iri.startswith("_:") else Iri(iri), b
-            case tree.RdfLiteral(lexical=lexical, datatype=datatype, language=language):
-                yield literal(lexical, self._iri(datatype) if datatype else None, language), b
-            case tree.Nil():
-                yield NIL, b
-            case tree.Cast(operand=operand):
-                for value, new in self._answers(operand, b, scope):
-                    with suppress(NoValue):
-                        yield self._typed.cast(term, value), new
-            case tree.Aggregate():
-                yield from self._aggregate(term, b, scope)
-            case _:
-                operands, function = _operands(term)
-                rows: list[tuple[list[Any], Binding]] = [([], b)]
-                for each in operands:
-                    rows = [([*done, v], new) for done, so_far in rows for v, new in self._answers(each, so_far, scope)]
-                for values, new in rows:
-                    if function == "range":
-                        yield from ((value, new) for value in spanned(*alike(values)))
-                    elif isinstance(term, tree.Record | tree.Branch):
-                        yield Record(tuple(values), function), new
-                    else:
-                        try:
-                            yield self.apply(function, values), new
-                        except Unknown:
-                            raise
-                        except NoValue:  # no value: whatever the rule says of it does not hold
-                            pass
+    def _value(self, term: tree.Term, b: Binding) -> Any:
+        """The value of a term whose aggregates and ranges are bound too."""
+        return b[term.name] if isinstance(term, tree.Variable) else self.terms.value(term, b, self.apply)
+
+    def _opened(self, node: object, given: list[Binding], scope: FormulaScope) -> list[Binding]:
+        """Bindings with each value of the aggregates and ranges in a term or a formula."""
+        for each in self._inner(node):
+            if given and place_of(each) in given[0]:
+                continue  # a range in a negation is around it
+            if isinstance(each, tree.Aggregate):
+                given = [new for b in given for new in self._aggregate(each, b, scope)]
+            else:
+                given = [{**b, place_of(each): value} for b in given for value in self._range(each, b)]
+        return given
+
+    def _inner(self, node: object) -> list[tree.Aggregate | tree.Call]:
+        found = self._many_valued.get(id(node))
+        if found is None:
+            found = many_valued(node)
+            if id(node) in self._lasting:
+                self._many_valued[id(node)] = found
+        return found
+
+    def _range(self, call: tree.Call, b: Binding) -> Iterable[Any]:
+        values = [self._value(a, b) for a in call.arguments]
+        return () if NOTHING in values else spanned(*alike(values))
 
     def apply(self, function: str, values: list[Any]) -> Any:
         """The value of a functor."""
         return compute(function, values)
 
-    def _aggregate(self, term: tree.Aggregate, b: Binding, scope: FormulaScope) -> Iterator[tuple[Any, Binding]]:
+    def _aggregate(self, term: tree.Aggregate, b: Binding, scope: FormulaScope) -> Iterator[Binding]:
         """Over the distinct substitutions of the body; min and max also bind what attains them."""
         own = variables(term)
-        start = only(b, own & scope.outer)
+        start = only(b, own & scope.inside.get(id(term), scope.outer))
         found = self.solve(term.body, [start], frozenset(start), own, True)
         plain = any(isinstance(node, tree.Disjunction) for node in nodes(term.body))
-        inner = {_key(new, with_facts=not plain): new for new in found}
-        targets = [(self.value(term.target, new) if term.target else 0, new) for new in inner.values()]
-        members = (*b.get(USED, ()), *(fact for new in inner.values() for fact in new.get(USED, ())))
-        value = self._typed.aggregate(term, [value for value, _ in targets])
+        inner = [*{_key(new, with_facts=not plain): new for new in found}.values()]
+        targets = [(0, new) for new in inner] if term.target is None else self._targets(term.target, inner)
+        members = (*b.get(USED, ()), *(fact for _, new in targets for fact in new.get(USED, ())))
+        value = self.terms.aggregate(term, [value for value, _ in targets])
         if value is None:
             return
-        free = own & scope.used - start.keys() if term.function in ("min", "max") else frozenset[str]()
+        free = scope.witness(term)
         attain = [only(new, free) for target, new in targets if target == value] if free else [Binding()]
         for chosen in {_key(some): some for some in attain}.values():
             if all(b.get(name, known) == known for name, known in chosen.items()):
-                yield value, {**b, **chosen, USED: members}
+                yield {**b, **chosen, place_of(term): value, USED: members}
+
+    def _targets(self, term: tree.Term, members: list[Binding]) -> list[tuple[Any, Binding]]:
+        """What an aggregate is over, for each member that has a value of it."""
+        everything = FormulaScope(frozenset(members[0]) if members else frozenset(), frozenset())
+        values = ((self._value(term, new), new) for new in self._opened(term, members, everything))
+        return [(value, new) for value, new in values if value is not NOTHING]
 
     def fact(self, text: str, whole: bool = False) -> Fact:
         """A fact or a pattern, with `_` for any value, from its text."""
-        if text not in self._texts:
-            atom = parse_body(text, "<fact>")
-            if not isinstance(atom, tree.Atom):
-                raise NoValue(f"{text} is not a fact")
-            name = self.name(atom.name)
-            kinds = self.kinds(name, len(atom.arguments))
-            values = [ANY if isinstance(a, tree.Wildcard) else self.value(a, {}) for a in atom.arguments]
-            self._texts[text] = name, tuple(map(value_of, values, kinds))
-        if whole and ANY in self._texts[text][1]:
-            raise NoValue(f"{text} is not one fact")
-        return self._texts[text]
-
-    def ground(self, atom: tree.Atom, b: Binding) -> Fact:
-        """The fact that an atom is under a binding."""
-        name = self.name(atom.name)
-        kinds = self.kinds(name, len(atom.arguments))
-        return name, tuple(value_of(self.value(a, b), kind) for a, kind in zip(atom.arguments, kinds, strict=True))
-
-    def _iri(self, term: tree.IriTerm | tree.PrefixedName) -> str:
-        return term.iri if isinstance(term, tree.IriTerm) else self.prefixes[term.prefix] + term.local
-
-
-def _operands(term: tree.Term) -> tuple[Sequence[tree.Term], str]:
-    match term:
-        case tree.Unary(operator=operator, operand=operand):
-            return (operand,), operator
-        case tree.Binary(operator=operator, left=left, right=right):
-            return (left, right), operator
-        case tree.Call(function=function, arguments=arguments):
-            return arguments, function
-        case tree.Record(fields=fields):
-            return fields, ""
-        case tree.Branch(fields=fields, name=name):
-            return fields, name
-    raise Unknown(f"the checker does not know {type(term).__name__}")
+        if (text, whole) not in self._texts:
+            self._texts[text, whole] = self.terms.fact(text, whole)
+        return self._texts[text, whole]
 
 
 def fits(row: FactPattern, pattern: FactPattern) -> bool:

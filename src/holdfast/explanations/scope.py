@@ -1,17 +1,25 @@
-"""Which variables a condition binds: enough to find an order in which a body can be matched."""
+"""In which order the conditions of a body are matched, and which variables each of them sees: read from the text alone.
+
+Search and checker share it.  The order is part of the format of certificates, whose lists answer just the patterns that
+it asks for: a condition whose variables are bound comes first, then the atom with the fewest unknown columns, one of
+which nothing is known last.  A negation or an aggregate waits for the variables that other conditions bind, and takes
+values from outside for no others: what a substitution or a head says of its other variables does not narrow it down.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
-from holdfast.explanations.terms import TESTS
+from holdfast.explanations.terms import NoValue, is_test
 from holdfast.language import tree
-from holdfast.language.syntax import has_wildcard, is_pattern, variables
+from holdfast.language.syntax import alternatives, closed_parts, has_wildcard, is_pattern, many_valued, variables
 
 
-def is_test(item: object) -> bool:
-    """Whether an atom is a test of its arguments, not a relation."""
-    return isinstance(item, tree.Atom) and item.name.text in TESTS and item.name.kind is tree.NameKind.PLAIN
+def is_known(term: tree.Term, bound: frozenset[str]) -> bool:
+    """Whether a term has a value when some variables are bound."""
+    return variables(term, False) <= bound and not has_wildcard(term)
 
 
 def binds(item: tree.Formula, bound: frozenset[str]) -> frozenset[str] | None:
@@ -22,7 +30,7 @@ def binds(item: tree.Formula, bound: frozenset[str]) -> frozenset[str] | None:
             return own if all(variables(a, False) <= own for a in arguments) else None
         case tree.Comparison(operator="=", left=left, right=right):
             for here, there in ((left, right), (right, left)):
-                if is_pattern(here) and variables(there, False) <= bound and not has_wildcard(there):
+                if is_pattern(here) and is_known(there, bound):
                     return bound | variables(here)
             return bound if variables(left, False) | variables(right, False) <= bound else None
         case tree.Comparison() | tree.Constraint() | tree.Atom():
@@ -39,7 +47,94 @@ def closure(items: Sequence[tree.Formula], bound: frozenset[str]) -> frozenset[s
     return bound
 
 
-def bindable(items: Sequence[tree.Formula]) -> frozenset[str]:
+class FormulaScope(NamedTuple):
+    """What a formula of a body can see: variables that are bound for it, whatever the head says, and those that the
+    body and the head mention.  A negation or an aggregate takes the values of its other variables from nowhere."""
+
+    outer: frozenset[str]
+    used: frozenset[str]
+    inside: Mapping[int, frozenset[str]] = MappingProxyType({})  # what each aggregate in it sees, by its id
+
+    def witness(self, node: tree.Aggregate) -> frozenset[str]:
+        """The variables that an aggregate binds to what attains it."""
+        if node.function not in ("min", "max"):
+            return frozenset()
+        return variables(node) & self.used - self.inside.get(id(node), self.outer)
+
+
+def scopes(items: Sequence[tree.Formula], around: frozenset[str], used: frozenset[str]) -> dict[int, FormulaScope]:
+    """The scopes of formulas that hold together, by their ids.
+
+    Aggregates take turns: one sees what the plain formulas bind, and what those before it give and are attained by.
+    The first is the one for which all is bound that it shares, else the one that is written first.
+    """
+    used = used.union(*(variables(item, False) for item in items))
+    inner = {id(item): [node for node in many_valued(item) if isinstance(node, tree.Aggregate)] for item in items}
+    waiting = [node for nodes in inner.values() for node in nodes]
+    seen: dict[int, frozenset[str]] = {}
+    bound = closure([item for item in items if not inner[id(item)]], around)
+    while waiting:
+        node = next((node for node in waiting if variables(node) & used <= bound), waiting[0])
+        waiting = [other for other in waiting if other is not node]
+        seen[id(node)] = bound
+        settled = [item for item in items if all(id(each) in seen for each in inner[id(item)])]
+        bound = closure(settled, bound | FormulaScope(bound, used).witness(node))
+    firsts = {place: seen[id(nodes[0])] if nodes else bound for place, nodes in inner.items()}
+    return {id(item): FormulaScope(firsts[id(item)], used, seen) for item in items}
+
+
+def cost(item: tree.Formula, bound: frozenset[str], scope: FormulaScope) -> tuple[bool, bool, int, int] | None:
+    """What a formula costs when some variables are bound; None if it has to wait."""
+    sealed = [*closed_parts(item)]
+    waits = any(not variables(node) & scope.inside.get(id(node), scope.outer) <= bound for node in sealed)
+    if waits or binds(item, bound) is None:
+        return None
+    terms = item.arguments if isinstance(item, tree.Atom) else ()
+    free = sum(isinstance(term, tree.Wildcard) or not variables(term) <= bound for term in terms)
+    return free == len(terms) > 0, isinstance(item, tree.Atom), free, len(sealed)
+
+
+def costs(
+    items: Sequence[tree.Formula], bound: frozenset[str], seen: Mapping[int, FormulaScope]
+) -> list[tuple[tuple[bool, bool, int, int], int]]:
+    """What the formulas that are ready cost, with their places, the cheapest first."""
+    all_costs = ((cost(item, bound, seen[id(item)]), place) for place, item in enumerate(items))
+    ready = sorted((found, place) for found, place in all_costs if found is not None)
+    if not ready:
+        raise NoValue("a variable is never bound")
+    return ready
+
+
+class Step(NamedTuple):
+    """A formula in its turn, what it can see, and what is bound before it."""
+
+    item: Any
+    scope: FormulaScope
+    bound: frozenset[str]
+    inner: list[Any]  # the aggregates and ranges in it
+
+
+def in_turn(
+    items: Sequence[tree.Formula], bound: frozenset[str], around: frozenset[str], used: frozenset[str]
+) -> list[Step]:
+    """Formulas that hold together, in their order."""
+    seen, waiting, steps = scopes(items, around, used), list(items), list[Step]()
+    while waiting:
+        item = waiting.pop(costs(waiting, bound, seen)[0][1])
+        steps.append(step := Step(item, seen[id(item)], bound, many_valued(item)))
+        attained = (step.scope.witness(node) for node in step.inner if isinstance(node, tree.Aggregate))
+        bound = (binds(item, bound) or bound).union(*attained)
+    return steps
+
+
+def bindable(items: Sequence[tree.Formula], used: frozenset[str] = frozenset()) -> frozenset[str]:
     """All variables that conditions can bind without a head; each alternative may bind what it mentions."""
-    either = (item for item in items if isinstance(item, tree.Disjunction))
-    return closure(items, frozenset[str]().union(*map(variables, either)))
+    around = frozenset[str]().union(*(variables(item) for item in items if isinstance(item, tree.Disjunction)))
+    some = scopes(items, around, used)
+    inner = ((item, node) for item in items for node in many_valued(item) if isinstance(node, tree.Aggregate))
+    return closure(items, around).union(*(some[id(item)].witness(node) for item, node in inner))
+
+
+def bound_in(body: tree.Formula, used: frozenset[str]) -> frozenset[str]:
+    """The variables that a body binds: not those that belong to a negation or an aggregate."""
+    return frozenset[str]().union(*(bindable(items, used) for items in alternatives(body)))

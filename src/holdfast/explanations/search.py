@@ -21,7 +21,7 @@ from holdfast.explanations.matching import ANY, USED, Binding, Fact, FactPattern
 from holdfast.explanations.proof import Proof, ProofStep, fact_text
 from holdfast.explanations.short_names import ShortNames
 from holdfast.explanations.terms import Unknown, text_of
-from holdfast.explanations.written import RuleHead
+from holdfast.explanations.written_rules import RuleHead
 from holdfast.language import tree
 from holdfast.language.printer import show_formula, show_rule
 from holdfast.language.syntax import nodes
@@ -42,6 +42,7 @@ class FactSource(Protocol):
     absent: dict[Fact, None]
     exact: dict[Fact, None]
     names: ShortNames
+    limit: SearchLimit | None
 
     def name(self, name: tree.Name) -> str:
         """The predicate of a written name."""
@@ -124,10 +125,14 @@ class SearchLimit:
             self.check(0, what)
             raise error
 
-    def check(self, size: int, what: str) -> None:
-        """Raise if it is reached."""
+    def look(self, what: str) -> None:
+        """Raise if time has run out."""
         if self._end is not None and time.monotonic() > self._end:
             raise self.reached(what)
+
+    def check(self, size: int, what: str) -> None:
+        """Raise if it is reached."""
+        self.look(what)
         if self.size is not None and size > self.size:
             raise _not_found(what, f"{self.size:,} facts", "size")
 
@@ -142,6 +147,8 @@ class Search:
 
     def __init__(self, source: FactSource, limit: SearchLimit, *, chains: bool = True) -> None:
         self._source, self._limit, self._chains = source, limit, chains
+        if limit.seconds is not None:
+            source.limit = limit
         self.rank: dict[Fact, int] = {}
         self._proved: set[Fact] = set()  # those whose rank is the least
         self._instances: dict[Fact, list[Instance]] = {}
@@ -305,8 +312,9 @@ class Explainer:
         try:
             self._prove([goal])
         except LimitReached as limit:
-            self._inferences = {fact: step for fact, (step, _) in self._from([goal], {}).items()}
-            return Proof(goal, tuple(self._inferences.values()), limit=limit, names=self._source.names)
+            if goal not in self._inferences:
+                raise
+            return Proof(goal, tuple(self._ordered(goal)), limit=limit, names=self._source.names)
         return Proof(goal, tuple(self._ordered(goal)), tuple(self._complete.items()), names=self._source.names)
 
     def steps(self, goal: Fact) -> list[ProofStep]:

@@ -15,12 +15,12 @@ from typing import Any, Protocol, TypeAlias
 from holdfast.errors import LimitReached
 from holdfast.explanations.absence import likeness, nearest_facts
 from holdfast.explanations.candidates import VAGUE, Candidates, Edit, EditableFacts, is_editable
-from holdfast.explanations.matching import ANY, Binding, Fact, FactPattern, fits, in_order
+from holdfast.explanations.matching import ANY, Binding, Fact, FactPattern, bindings_in_order, fits, in_order
 from holdfast.explanations.proof import fact_text
 from holdfast.explanations.scope import bindable
 from holdfast.explanations.search import SearchLimit
 from holdfast.explanations.terms import NoValue, text_of
-from holdfast.explanations.written import RuleHead
+from holdfast.explanations.written_rules import RuleHead
 from holdfast.language import tree
 from holdfast.language.printer import show_formula
 from holdfast.language.syntax import variables
@@ -157,7 +157,9 @@ class _Hunt:
         name, row = edit.fact
         if not self._source.is_given(name, len(row)):
             return False
-        return ANY in row or bool(self._source.given([edit.fact])) != edit.inserts
+        if ANY in row:
+            return True
+        return not self._source.facts(name, [row])[0] if edit.inserts else bool(self._source.given([edit.fact]))
 
     # --- conditions that no fact can change ------------------------------------------------------------
 
@@ -182,7 +184,7 @@ class _Hunt:
             found = self._source.solve(body, [start], around, frozenset().union(*map(variables, items)))
         except NoValue:
             return None
-        return next(iter(found), None)
+        return next(iter(bindings_in_order(found) if len(found) <= _COMPARED else found), None)
 
     def _holds(self, item: tree.Formula, b: Binding, around: frozenset[str]) -> bool:
         try:

@@ -1,19 +1,21 @@
-"""The checker's own semantics of values, operators and functors: plain Python, nothing from the engine."""
+"""What names, values, operators and functors mean, for search and checker: plain Python, nothing from the engine."""
 
 from __future__ import annotations
 
 import math
 import operator as op
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import zip_longest
 from typing import Any
 
-from holdfast.language import tree
+from holdfast.language import parse_body, tree
+from holdfast.language.syntax import children, variables
+from holdfast.language.vocabulary import STANDARD_PREFIXES
 from holdfast.program.model import Program
 from holdfast.values import BlankNode, Iri, Literal, Type, Value
-from holdfast.values.model import Record, quote
+from holdfast.values.model import NIL, Record, quote
 from holdfast.values.structures import Kind, Structure
 from holdfast.values.term_text import XSD_DOUBLE, double_text
 
@@ -71,26 +73,95 @@ def text_of(value: Value) -> str:
     return str(value)
 
 
-def column_kinds(program: Program) -> dict[tuple[str, int], tuple[Kind, ...]]:
-    """The types of the columns of each relation, by its name and their number."""
-    relations = program.relations.values()
-    return {(each.name.removesuffix(f"/{each.arity}"), each.arity): each.kinds for each in relations}
+def place_of(node: object) -> str:
+    """The name under which a binding has the value of an aggregate or a range."""
+    return f" {id(node)}"
 
 
-class Typed:
-    """What types say of values: of whole numbers where a float is required, of conversions, of sums of nothing."""
+class Terms:
+    """The terms of one program: names, whole numbers where a float is required, conversions, sums of nothing."""
 
     def __init__(self, program: Program) -> None:
-        self._program, self._floats = program, {id(term) for term in program.floats}  # the program keeps them
-        self._types = {item.name: item.targets[0] for item in program.written if isinstance(item, tree.TypeDeclaration)}
+        self._kept, items = program, program.written
+        self._floats = {id(term) for term in program.floats}  # ids, which stay theirs while the program is kept
+        self.prefixes = STANDARD_PREFIXES | {item.prefix: item.iri for item in items if isinstance(item, tree.Prefix)}
+        self._types = {item.name: item.targets[0] for item in items if isinstance(item, tree.TypeDeclaration)}
+        relations = program.relations.values()
+        self._kinds = {(each.name.removesuffix(f"/{each.arity}"), each.arity): each.kinds for each in relations}
         sums = (rule for rule in program.aggregates if rule.function == "sum")
         self._float_sums = {r.span for r in sums if program.relations[r.predicate].types[r.place] is Type.FLOAT}
 
-    def number(self, term: tree.Number) -> Any:
-        """The value of a number literal."""
-        return Float(number(term)) if id(term) in self._floats else number(term)
+    def kinds(self, name: str, arity: int) -> Sequence[Kind]:
+        """The types of the columns of a relation."""
+        return self._kinds.get((name, arity), (Type.ANY,) * arity)
 
-    def cast(self, term: tree.Cast, value: Any) -> Any:
+    def relation(self, name: tree.Name) -> str:
+        """A relation: plain text, or an IRI in angle brackets."""
+        if name.kind is tree.NameKind.PREFIXED:
+            prefix, _, local = name.text.partition(":")
+            return f"<{self.prefixes[prefix]}{local}>"
+        return f"<{name.text}>" if name.kind is tree.NameKind.IRI else name.text
+
+    def _iri(self, term: tree.IriTerm | tree.PrefixedName) -> str:
+        return term.iri if isinstance(term, tree.IriTerm) else self.prefixes[term.prefix] + term.local
+
+    def value(self, term: Any, b: Mapping[str, Any], apply: Callable[[str, list[Any]], Any] | None = None) -> Any:
+        """The value of a term whose variables are bound, as are aggregates and ranges in it; NOTHING if it has none."""
+        match term:
+            case tree.Variable(name=name):
+                return b[name]
+            case tree.Number():
+                return Float(number(term)) if id(term) in self._floats else number(term)
+            case tree.String(value=value):
+                return value
+            case tree.Nil():
+                return NIL
+            case tree.IriTerm() | tree.PrefixedName():
+                iri = self._iri(term)
+                return BlankNode(iri[2:]) if iri.startswith("_:") else Iri(iri)
+            case tree.RdfLiteral(lexical=lexical, datatype=datatype, language=language):
+                return literal(lexical, self._iri(datatype) if datatype else None, language)
+            case tree.Aggregate() | tree.Call(function="range"):
+                return b[place_of(term)]
+        values = [self.value(child, b, apply) for child in children(term)]
+        return NOTHING if NOTHING in values else self._computed(term, values, apply or compute)
+
+    def _computed(self, term: Any, values: list[Any], apply: Callable[[str, list[Any]], Any]) -> Any:
+        try:
+            match term:
+                case tree.Unary(operator=function) | tree.Binary(operator=function) | tree.Call(function=function):
+                    return apply(function, values)
+                case tree.Record():
+                    return Record(tuple(values))
+                case tree.Branch(name=name):
+                    return Record(tuple(values), name)
+                case tree.Cast():
+                    return self._cast(term, values[0])
+        except Unknown:
+            raise
+        except NoValue:
+            return NOTHING
+        raise Unknown(f"explanations do not know {type(term).__name__}")
+
+    def fact(self, text: str, whole: bool = False) -> tuple[str, tuple[Any, ...]]:
+        """A fact, or a pattern with `_` for any value (None), from its text."""
+        atom = parse_body(text, "<fact>")
+        if not isinstance(atom, tree.Atom):
+            raise NoValue(f"{text} is not a fact")
+        name = self.relation(atom.name)
+        values = [None if isinstance(a, tree.Wildcard) else self.value(a, {}) for a in atom.arguments]
+        if NOTHING in values or (whole and None in values):
+            raise NoValue(f"{text} is not one fact")
+        return name, tuple(map(value_of, values, self.kinds(name, len(values))))
+
+    def constant(self, text: str) -> Any:
+        """A value from its text."""
+        comparison = parse_body(f"x = {text}", "<value>")
+        if not isinstance(comparison, tree.Comparison) or variables(comparison.right):
+            raise NoValue(f"{text} is not a value")
+        return self.value(comparison.right, {})
+
+    def _cast(self, term: tree.Cast, value: Any) -> Any:
         """A value as another type."""
         wanted = term.type_name
         for _ in self._types:
@@ -223,3 +294,22 @@ TESTS: dict[str, Callable[..., bool]] = {
     "=": op.eq, "!=": op.ne, "<": op.lt, "<=": op.le, ">": op.gt, ">=": op.ge,
 }
 # fmt: on
+
+
+def is_test(item: object) -> bool:
+    """Whether a condition is a test of its arguments, not a relation."""
+    plain = isinstance(item, tree.Atom) and item.name.kind is tree.NameKind.PLAIN and item.name.text in TESTS
+    return plain or isinstance(item, tree.Constraint)
+
+
+def passes(test: str, values: list[Any]) -> bool:
+    """Whether values pass a test."""
+    try:
+        return NOTHING not in values and bool(TESTS[test](*values))
+    except (TypeError, AttributeError, re.error) as error:
+        raise Unknown(f"{test}: {error}") from error
+
+
+def compares(operator: str, left: Any, right: Any) -> bool:
+    """Whether a comparison of values holds; only orders take an integer for a float."""
+    return passes(operator, [left, right] if operator in ("=", "!=") else alike([left, right]))

@@ -12,13 +12,13 @@ import numpy as np
 
 from holdfast.errors import DataError, shortened
 from holdfast.formats.fact_data import FactData, is_spark_frame
-from holdfast.formats.json_lines import sniff_rows, sniff_values
 from holdfast.formats.parquet import MARK, arrow_type, column_places, encode_table
 from holdfast.formats.places import refuse
 from holdfast.lazy import lazily
 from holdfast.program.model import Relation
 from holdfast.settings import Memory
 from holdfast.values import Type, Value
+from holdfast.values.column_types import sniff_rows, sniff_values
 from holdfast.values.dictionary import Codes, Dictionary, EncodingError
 from holdfast.values.single_values import shown_repr
 

@@ -14,9 +14,8 @@ from holdfast.backends.memory.functors import Bindings, evaluate
 from holdfast.errors import Diagnostic, EvaluationError, LimitReached, UsageError
 from holdfast.explanations.matching import ANY, Fact, FactPattern, Matcher, fits, in_order
 from holdfast.explanations.proof import Proof
-from holdfast.explanations.scope import is_test
 from holdfast.explanations.search import Explainer, SearchLimit
-from holdfast.explanations.terms import FUNCTIONS, NOTHING, Float, NoValue, Unknown, value_of
+from holdfast.explanations.terms import FUNCTIONS, NOTHING, Float, NoValue, Unknown, is_test, text_of, value_of
 from holdfast.explanations.ways import Derivations, Supports, derivations, supports
 from holdfast.knowledge.far_lookup import FarLookup
 from holdfast.knowledge.loading import load
@@ -24,7 +23,7 @@ from holdfast.knowledge.materialisation import ReadState
 from holdfast.knowledge.origins import Rules
 from holdfast.knowledge.relations import the_relation, written_name
 from holdfast.language import tree
-from holdfast.language.syntax import alternatives
+from holdfast.language.syntax import alternatives, many_valued
 from holdfast.program.functors import FUNCTORS
 from holdfast.program.model import Apply, Const, Relation
 from holdfast.values import Row, Type, Value
@@ -33,6 +32,7 @@ from holdfast.values.model import Record
 from holdfast.values.structures import Kind
 
 T = TypeVar("T")
+_OFTEN = 1_000  # facts that are matched between two looks at the clock
 NOT_A_FACT, NOT_EXPLAINED = "E0941", "E0942"
 
 
@@ -64,6 +64,10 @@ class StoredFacts(Matcher):
         self.exact: dict[Fact, None] = {}
         """Patterns of any relation that were looked up exactly."""
 
+        self.limit: SearchLimit | None = None
+        """What a question may take; it is looked at while facts are matched."""
+        self._steps = 0
+
     def __enter__(self) -> Self:
         return self
 
@@ -74,6 +78,14 @@ class StoredFacts(Matcher):
             if any(node.sums for node in self.program.nodes):
                 help = "a sum or count that is part of a recursion adds up what it supports itself: it has no proof"
             raise EvaluationError(Diagnostic(NOT_EXPLAINED, f"this cannot be explained: {error}", help=help)) from error
+
+    def tick(self, steps: int) -> None:
+        """Look at the clock now and then."""
+        self._steps += steps
+        if self._steps > _OFTEN:
+            self._steps = 0
+            if self.limit is not None:
+                self.limit.look("explanation")
 
     @property
     def stays(self) -> bool:
@@ -241,7 +253,12 @@ class StoredFacts(Matcher):
             start = self.started(rule.head, fact[1], {})
             for items in alternatives(rule.body) if start is not None else ():
                 for atom in items:
-                    if start is not None and isinstance(atom, tree.Atom) and not is_test(atom):
+                    if (
+                        start is not None
+                        and isinstance(atom, tree.Atom)
+                        and not is_test(atom)
+                        and not many_valued(atom)
+                    ):
                         name, fixed, _, _ = self._shape(atom, frozenset(start[0]))
                         pattern = self._pattern(fixed, start[0])
                         yield from [(name, pattern)] if NOTHING not in pattern else []
@@ -295,6 +312,14 @@ class StoredFacts(Matcher):
             if None not in row:
                 rows.append(row)
         return np.array(rows, np.int64).reshape(len(rows), len(columns))
+
+    def may_have(self, kind: Kind, value: Any) -> bool:
+        """Whether a column of a type can have a value."""
+        try:
+            self._dictionary.find_value(raw(value), kind)
+        except EncodingError:
+            return False
+        return True
 
     def _code(self, kind: Kind, value: Any) -> int | None:
         try:
@@ -353,13 +378,20 @@ def asked_fact(text: str, source: StoredFacts, *, whole: bool = True) -> Fact:
         name, row = source.fact(text, whole)
     except (NoValue, KeyError) as error:
         help = "a fact is a relation with constants, as in a program: path(1, 4)"
+        unbound = str(error.args[0]) if isinstance(error, KeyError) else ""
+        if unbound.isidentifier() and f"{unbound}:" not in text:
+            help += f'; a string is written in quotes: "{unbound}"'
         raise UsageError(Diagnostic(NOT_A_FACT, f"{text} is not a fact", help=help)) from error
     relation = source.relation(name, len(row))
     if relation is None:
         named = the_relation(name.strip("<>"), source.program)
         raise UsageError(Diagnostic(NOT_A_FACT, f"{named.display} has {named.arity} columns, and {text} {len(row)}"))
-    written = written_name(relation.name, relation.arity, source.program)
-    return written, tuple(value_of(value, kind) for value, kind in zip(row, relation.kinds, strict=True))
+    typed = tuple(value_of(value, kind) for value, kind in zip(row, relation.kinds, strict=True))
+    for column, value in zip(relation.columns, typed, strict=True):
+        if value is not ANY and not source.may_have(column.kind, value):
+            message = f"{text} is not a fact: the column {column.name} of {relation.display} is {column.type.value}"
+            raise UsageError(Diagnostic(NOT_A_FACT, f"{message}, and {text_of(value)} is not"))
+    return written_name(relation.name, relation.arity, source.program), typed
 
 
 def parsed_fact(text: str, state: ReadState) -> tuple[str, Row]:

@@ -116,6 +116,7 @@ def why_not(text: str, state: ReadState, seconds: float | None, size: int | None
         goal = asked_fact(text, source, whole=False)
         if source.facts(goal[0], [goal[1]])[0]:
             return None
+        source.limit = SearchLimit(seconds, None)
         certificate = cache(partial(_certificate, source, goal, seconds, size))
         found, near, likely = source.together(
             lambda: (reasons(source, goal), nearest(source, goal[0], [goal[1]]), suspects(source, goal))

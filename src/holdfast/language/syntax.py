@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import product
 
 from holdfast.language import tree
@@ -67,14 +67,24 @@ def closed_parts(node: object) -> Iterator[object]:
             yield from closed_parts(child)
 
 
+def many_valued(node: object) -> list[tree.Aggregate | tree.Call]:
+    """The aggregates and ranges in a term or a condition, inner ranges first; of a negation the ranges."""
+    if isinstance(node, tree.Aggregate):
+        return [node]
+    below = [each for child in children(node) for each in many_valued(child)]
+    if isinstance(node, tree.Negation):
+        return [each for each in below if isinstance(each, tree.Call)]
+    return [*below, node] if isinstance(node, tree.Call) and node.function == "range" else below
+
+
 def conjuncts(formula: tree.Formula) -> list[tree.Formula]:
     """The conditions of a body."""
     return list(formula.items) if isinstance(formula, tree.Conjunction) else [formula]
 
 
-def alternatives(formula: tree.Formula) -> Iterator[list[tree.Formula]]:
+def alternatives(formula: tree.Formula | Iterable[tree.Formula]) -> Iterator[list[tree.Formula]]:
     """The conjunctions of which a formula is the disjunction; negations and aggregates stay whole."""
-    items = conjuncts(formula)
+    items = conjuncts(formula) if isinstance(formula, tree.Node) else [*formula]
     if not any(map(_is_opened, items)):
         yield items
         return
