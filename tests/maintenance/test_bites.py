@@ -20,6 +20,8 @@ from holdfast.errors import HoldfastError
 from holdfast.maintenance import budget, recompute
 from holdfast.maintenance.budget import AbandonedError, Budget, FullCost, FullCosts
 from holdfast.maintenance.choose import Chooser
+from holdfast.maintenance.dred_ranked import RankedStratum
+from holdfast.maintenance.late_rules import LateRules
 from holdfast.maintenance.rates import Rates
 from holdfast.maintenance.walk import Walk
 from holdfast.modules import MODULES
@@ -300,6 +302,10 @@ MUTANTS = [
     Mutant(
         "only what is known beforehand counts", Budget.check, "self._full.after(self._figures)", "self._full", "bounds"
     ),
+    Mutant("a rule that waited misses what has gone", RankedStratum.overdelete, "(D - A)) | Δ", "(D - A))", "waiting"),
+    Mutant("a rule waits for ever", RankedStratum.overdelete, " or turns.missed", "", "waiting"),
+    Mutant("a rule misses all but the last round", LateRules.late, ".pop(place)", ".pop(place)[-1:]", "waiting"),
+    Mutant("other rules wait meanwhile", LateRules.now, "if not self.missed:", "if True:", "waiting"),
     Mutant("nothing is abandoned", Budget.check, "_SLACK + most", "9 + most", "bounds"),
     Mutant("everything is abandoned", Budget.check, "_SLACK + most", "_SLACK", "bounds"),
     Mutant("what is nearly done is abandoned", Budget.check, "if self._figures.has_deleted", "if False", "bounds"),
