@@ -11,7 +11,8 @@ import holdfast
 from holdfast import Update
 from holdfast.backends.memory.arrays import Rows
 from holdfast.backends.memory.execution import buffers, groups
-from holdfast.backends.memory.execution.groups import GroupedPlan, Highest
+from holdfast.backends.memory.execution.groups import GroupedPlan
+from holdfast.backends.memory.execution.ranked_join import Highest
 from holdfast.backends.memory.execution.views import ReadViews
 
 from ..equivalence.mutants import Mutant, broken

@@ -6,13 +6,14 @@ steps run once for each group of facts that agree in o and f, and then each resu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from holdfast.backends.memory.arrays import Ids, RowNumbers, Rows
 from holdfast.backends.memory.execution import buffers
 from holdfast.backends.memory.execution.buffers import NO_WEIGHTS, Weights
+from holdfast.backends.memory.execution.ranked_join import Highest
 from holdfast.backends.memory.execution.run import CompiledPlan, entered, naming_the_rule
 from holdfast.backends.memory.execution.steps import ProjectStep
 from holdfast.backends.memory.execution.views import ReadViews
@@ -22,8 +23,6 @@ from holdfast.program.model import Var
 from holdfast.values import Type
 from holdfast.values.dictionary import Dictionary
 
-Highest = Callable[[Sequence[tuple[str, Rows]], int], RowNumbers]
-"""Looks up the highest rank in each row of facts, given the number of rows."""
 _GROUP = Var("group#", Type.NUMBER)
 _ENOUGH = 64  # changed facts
 
