@@ -258,7 +258,7 @@ def _judged(figure: Figure, case: Case, row: TableRow) -> Figure:
 def lines(name: str, evaluation: float, cases: Sequence[Case]) -> Iterator[str]:
     """Lines of Markdown."""
     columns = (*FIXED, AUTO)
-    yield f"## {name} (loaded and evaluated in {evaluation:.2f} CPU s)"
+    yield f"## {name} (loaded and evaluated in {evaluation:.3f} CPU s)"
     yield ""
     yield f"| update | {' | '.join(columns)} | best | regret |"
     yield "|---" * (len(columns) + 3) + "|"

@@ -47,6 +47,9 @@ def by_chance(seed: int) -> Iterator[None]:
     with patch.multiple(Stopwatch, clock=(read := clock(dice)), processor=read):
         patches = [patch(f"holdfast.maintenance.{name}", dice.choice(low)) for name, low in LOW.items()]
         patches.append(patch("holdfast.backends.memory.scratch.ENOUGH", dice.choice((1, 50_000))))
+        patches.append(patch("holdfast.backends.memory.statistics.TableStatistics.many", dice.choice((0.0, 5.0, 1e5))))
+        patches.append(patch("holdfast.backends.memory.execution.groups._ENOUGH", dice.choice((1, 64))))
+        patches.append(patch("holdfast.plans.planner._LATE", dice.choice((0, 1, 4))))
         for one in patches:
             one.start()
         try:

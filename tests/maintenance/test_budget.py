@@ -12,7 +12,7 @@ import holdfast
 from holdfast import Update
 from holdfast.errors import HoldfastError
 from holdfast.maintenance.budget import AbandonedError, Budget, FullCost
-from holdfast.maintenance.stratum import Figures
+from holdfast.maintenance.stratum import Figures, Phase, Stratum
 from holdfast.maintenance.watch import Watch
 from holdfast.modules import MODULES
 
@@ -54,6 +54,8 @@ BOUND = [  # of 100,000 instances and one second: what was visited, the seconds 
     (Figures(backward=900_000), 0.8, False),  # many instances in little time
     (Figures(insertion=300_000), 3.2, False),  # starting over would visit them too
     (Figures(insertion=300_000), 3.3, True),
+    (Figures(deletion=60_000, has_deleted=True), 0.41, False),  # most of the work is done
+    (Figures(deletion=60_000, has_deleted=True), 0.43, True),
 ]
 
 
@@ -62,13 +64,18 @@ def test_seconds_count_as_the_instances_say(figures: Figures, seconds: float, ex
     assert is_spent_after(FullCost(100_000, 1.0), figures, seconds) == expected
 
 
-def test_patience_ends_sooner_and_is_named() -> None:
-    for seconds, spent in ((0.3, False), (0.4, True)):
-        made = Budget(FullCost(100_000, 1.0), Figures(), Watch(), patience=0.3)
-        made._stopwatch = SimpleNamespace(work=seconds)  # type: ignore[assignment]
-        assert is_spent(made) == spent
-    with pytest.raises(AbandonedError, match=r"others like it took longer, so it was given 0\.30 s"):
-        made.check()
+@pytest.mark.parametrize("algorithm", ["dred", "dred-counting", "dred-ranked", "backward-forward-counting"])
+def test_every_algorithm_says_when_it_has_deleted(algorithm: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While facts are overdeleted it is not true; the insertions of this update come last."""
+    seen = list[tuple[bool, bool]]()
+
+    def counted(self: Stratum, instances: int, phase: Phase | None = None) -> None:
+        seen.append((self.figures.has_deleted, self.phase == "insertion"))
+
+    kb = holdfast.from_text(RULES, facts={"edge": RING}, modules=())
+    monkeypatch.setattr(Stratum, "count", counted)
+    kb.apply(Update(delete={"edge": RING[:3]}, insert={"edge": [(0, 3)]}), algorithm=algorithm)
+    assert {*seen} == {(False, False), (True, True)}
 
 
 def test_small_hyper_nodes_are_not_worth_a_change_of_mind() -> None:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from random import Random
 
 import pytest
 
 import holdfast
 from holdfast import KnowledgeBase, Update
+from holdfast.backends.protocol import Facts
 from holdfast.errors import UsageError
+from holdfast.maintenance.late_rules import LateRules
+from holdfast.program.model import Rule
 
 from ..equivalence.rank_check import wrong_ranks
 
@@ -105,6 +109,29 @@ def test_rules_that_waited_during_evaluation(seed: int, monkeypatch: pytest.Monk
         again = holdfast.from_text(POINTS_TO, facts={name: sorted(rows) for name, rows in left.items()}, modules=())
         assert set(kb["vp"]) == set(again["vp"])
         assert set(kb["hp"]) == set(again["hp"])
+
+
+@pytest.mark.only_in_memory("only there rules wait for others")
+def test_rules_wait_during_deletions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They subtract the same instances, in fewer and larger rounds."""
+    facts, counts, waited, late = points_to(Random(1), 60, 20), list[list[tuple[int, ...]]](), [0], LateRules.late
+
+    def counted(self: LateRules) -> tuple[Facts, tuple[Rule, ...]]:
+        waited[-1] += 1
+        return late(self)
+
+    for many in (math.inf, 5.0):
+        kb = holdfast.from_text(POINTS_TO, facts=facts, modules=())
+        with monkeypatch.context() as patch:
+            patch.setattr("holdfast.backends.memory.statistics.TableStatistics.many", many)
+            patch.setattr(LateRules, "late", counted)
+            change = kb.apply(Update(delete={name: rows[:4] for name, rows in facts.items()}), algorithm="dred-ranked")
+        counts.append([(node.deletion, node.insertion, node.overdeleted) for node in change.figures])
+        waited.append(0)
+        assert wrong_ranks(kb) is None
+    assert waited[0] == 0 < waited[1]
+    assert counts[0] == counts[1]
+    assert max(counts[0])[0] > 100
 
 
 @pytest.mark.only_in_memory("only there rules wait for others")

@@ -17,6 +17,7 @@ from holdfast.quick_dataclass import dataclass
 
 _SLACK = 0.02  # seconds; less is not worth abandoning an update
 _SHARE = 0.8  # of the seconds of an evaluation: an abandoned update then takes less than twice as long as that
+_SHARE_INSERTING = 1.0  # the same once all is deleted: most of the work is done then
 _SOONER = 0.1  # of the seconds that are left, until they are looked at again
 _COMPARING = 1.1  # times an evaluation: recomputing also compares the new facts with the old ones
 _FEW, _SECONDS = 10_000, 2e-7  # fewer instances do not show the cost of one; then assume this
@@ -25,10 +26,9 @@ _FEW, _SECONDS = 10_000, 2e-7  # fewer instances do not show the cost of one; th
 class AbandonedError(Exception):
     """An update of a hyper-node has become more expensive than evaluating it from scratch."""
 
-    def __init__(self, figures: Figures, seconds: float, full: FullCost, patience: float = inf) -> None:
+    def __init__(self, figures: Figures, seconds: float, full: FullCost) -> None:
         looked = f"{figures.instances:,} instances and {seconds:.2f} s"
-        doubt = f"; others like it took longer, so it was given {patience:.2f} s" if patience < full.seconds else ""
-        super().__init__(f"{looked}; starting over takes {full.instances:,.0f} and {full.seconds:.2f} s{doubt}")
+        super().__init__(f"{looked}; starting over takes {full.instances:,.0f} and {full.seconds:.2f} s")
         self.figures = figures
 
 
@@ -107,16 +107,12 @@ class FullCosts:
 class Budget:
     """A context that limits the cost of one hyper-node during one update; inside it, `watch` calls `check` often."""
 
-    def __init__(
-        self, full: FullCost, figures: Figures, watch: Watch, *, patience: float = inf, is_elsewhere: bool = False
-    ) -> None:
+    def __init__(self, full: FullCost, figures: Figures, watch: Watch, *, is_elsewhere: bool = False) -> None:
         """If the work `is_elsewhere`, processor time of this process says little about it, and only instances count.
 
-        A cost that is proportional to facts is that of the facts after the update.  `patience` are the seconds after
-        which an update will probably not end in time.
+        A cost that is proportional to facts is that of the facts after the update.
         """
         self._full, self._figures, self._watch, self._is_elsewhere = full, figures, watch, is_elsewhere
-        self._patience = patience
         self._next = -inf  # by the clock: when it is worth looking again
 
     def __enter__(self) -> None:
@@ -141,8 +137,8 @@ class Budget:
             return
         full = self._full if self._full.facts else self._full.after(self._figures)
         looked = self._figures.instances
-        most = min(self._patience, _SHARE * full.seconds)
+        most = (_SHARE_INSERTING if self._figures.has_deleted else _SHARE) * full.seconds
         left = _SLACK + most - seconds
         if looked > max(_FEW, full.instances) if self._is_elsewhere else left < 0:
-            raise AbandonedError(self._figures, seconds, full, inf if self._is_elsewhere else self._patience)
+            raise AbandonedError(self._figures, seconds, full)
         self._next = clock + _SOONER * left  # deletions make `most` less meanwhile

@@ -51,8 +51,6 @@ _CLEARLY = 0.8  # of the time: a difference worth a change of mind
 _RECOUNT = 1e-6  # seconds a fact: B/F^c does not keep Cr, so going back to DRed^c counts all derivations anew
 _DEARER = 1.5  # times as long for an instance as an evaluation: only then may inserting be worse than starting over
 _WORSE = 1.5  # times as long as it took until it was abandoned
-_TRY = 0.15  # of starting over: how long an update may take at least that is expected to take longer
-_AT_LEAST = 0.03  # seconds of such a try
 _SINGLE = 1.1  # derivations of a fact: where facts have no more, ranks keep none
 _PLENTY = 1_000  # facts, overdeleted or in all, of which ranks would keep one if they kept any
 _OFTEN = 2  # deletions that ranks were useless in, until they are done without
@@ -213,7 +211,7 @@ class Chooser:
         expected = rates.expected(given)
         anew = inf if full is None else record.starting_over(kind, given, full.seconds)
         may_win = full is not None and not (kind == INSERTIONS and record.visits_less(name, full))
-        most = _CERTAIN if kind == INSERTIONS else max(1.0, rates.error)  # the others can be tried, and abandoned
+        most = _CERTAIN if kind == INSERTIONS else 1.0  # the others can be tried, and abandoned
         if may_win and expected > _HARDLY + most * anew:
             rates.doubt(given)
             why = f"{given:,} changed facts should take {expected:.2f} s, starting over {anew:.2f} s"
@@ -222,19 +220,6 @@ class Chooser:
             seen = "no fact was kept by its rank so far" if record.useless else "its facts have one derivation each"
             return DRED, f"recursive, and {seen}"
         return RANKED, "recursive: only facts without a founded derivation are deleted"
-
-    def patience(self, plan: NodePlan, request: Request, algorithm: Algorithm) -> float:
-        """The seconds for which an algorithm is tried before a hyper-node is recomputed, if there is reason to doubt
-        that it is worth more."""
-        record, full = self._records.get(plan.node.predicates), self.costs.of(plan.node.predicates)
-        if record is None or full is None or plan.node.limits:
-            return inf
-        kind, given = _kind(request.deleted > 0, request.inserted > 0), request.deleted + request.inserted
-        rates, anew = record.rates(algorithm.name, kind), record.starting_over(kind, given, full.seconds)
-        known = rates.patience(given)
-        if known is None and rates.expected(given) <= _HARDLY + _CERTAIN * anew:
-            return inf
-        return max(known or 0.0, _TRY * anew, _AT_LEAST)
 
     def _limited(self, plan: NodePlan, request: Request) -> tuple[Algorithm, str]:
         """DRed^v, unless `auto` expects it to take longer than starting over."""
@@ -293,13 +278,12 @@ class Chooser:
         """An algorithm was abandoned: it takes longer than that."""
         node = plan.node
         record = self._records.setdefault(node.predicates, _Record())
-        full, kind = self.costs.of(node.predicates), _kind(figures.deletes, figures.inserts)
-        least = 0.0 if full is None else _TRY * full.seconds
-        record.rates(algorithm.name, kind).abandoned(figures.given, figures.work, least)
+        kind = _kind(figures.deletes, figures.inserts)
+        record.rates(algorithm.name, kind).abandoned(figures.given, figures.work)
         figures.algorithm = algorithm.name
         record.judge_ranks(figures)
         if algorithm.name == DRED and not record.needs_ranks:
-            if not _is_single(plan, full):
+            if not _is_single(plan, self.costs.of(node.predicates)):
                 record.miss_ranks()
         elif record.present == algorithm.name:
             record.seconds[record.present] = _WORSE * figures.work / max(1, figures.given)

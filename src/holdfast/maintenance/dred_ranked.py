@@ -23,6 +23,7 @@ import numpy as np
 from holdfast.backends.abilities import LateRanking, Ranking
 from holdfast.backends.protocol import Bag, Deferred, Facts
 from holdfast.maintenance import dred_counting
+from holdfast.maintenance.late_rules import LateRules
 from holdfast.maintenance.stratum import (
     LateInputs,
     Stratum,
@@ -88,15 +89,24 @@ class RankedStratum:
         s.late = ()
 
     def overdelete(self) -> None:
-        """OVERDELETE: the facts that have neither a nonrecursive nor a founded derivation left."""
+        """OVERDELETE: the facts that have neither a nonrecursive nor a founded derivation left.
+
+        The order in which instances are subtracted does not matter, only that each is once.  So rules may wait: for a
+        rule that comes late, the facts that it missed are still there, and they are its Δ.
+        """
         s, I, D, A = self.s, self.s.I, self.s.D, self.s.A
-        N = self._first_deletions()
-        while Δ := self._unsupported(N - D):
-            instances, founded = self._recursive_heads(s.kept.recursive, I - (D - A), I | A, Δ)
+        N, turns = self._first_deletions(), LateRules(s.planner.for_scattered, s.kept.recursive)
+        while (Δ := self._unsupported(N - D)) or turns.missed:
+            if Δ:
+                Δ = Δ.snapshot()
+                instances, founded = self._recursive_heads(turns.now(Δ), I - (D - A), I | A, Δ)
+                s.delete(Δ)
+            else:
+                Δ, Π_r = turns.late()
+                instances, founded = self._recursive_heads(Π_r, (I - (D - A)) | Δ, I | A, Δ)
             s.Cr.subtract(instances)
             self.Cw.subtract(founded)
             N = instances.support()
-            s.delete(Δ)
 
     def _unsupported(self, facts: Facts) -> Facts:
         """{F | Cn[F] = 0 and Cw[F] = 0}.

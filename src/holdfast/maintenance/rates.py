@@ -7,8 +7,6 @@ from math import exp, inf, log
 
 _FORGETS = 0.7  # the weight of the past in an average
 _DOUBTS = 0.9  # an estimate that keeps an algorithm from being tried shrinks by this factor each time
-_CREEPS = 1.1  # how much longer the next try may take after one that was abandoned early
-_LONGER = 1.5  # than the longest of its size that came to an end
 _WORSE = 1.5  # times as long as it took until it was abandoned
 _LEAST = 1e-6  # seconds; shorter times are rounded up
 
@@ -19,45 +17,17 @@ class Rates:
     def __init__(self) -> None:
         self._known: dict[int, tuple[float, float]] = {}  # by magnitude: facts and seconds, averages of logarithms
         self._doubts: dict[int, int] = {}  # by magnitude: how often it was not tried
-        self._error = log(2)  # how far estimates were off, an average of logarithms
-        self._longest: dict[int, float] = {}  # by magnitude: seconds of updates that came to an end
-        self._patience: dict[int, float] = {}  # by magnitude, once an update was abandoned: seconds for the next one
 
     def took(self, facts: int, seconds: float) -> None:
         """Record the time of an update."""
-        size = _magnitude(facts)
-        self._longest[size] = max(seconds, self._longest.get(size, 0.0))
-        if size in self._patience:
-            self._patience[size] = max(self._patience[size], _LONGER * seconds)
-        self._learn(facts, seconds)
-
-    def abandoned(self, facts: int, seconds: float, least: float) -> None:
-        """Record that an update was abandoned, and takes longer than that; the next try may take `least` at least.
-
-        Updates of one size differ: most touch little, some touch nearly all.  So the next one is tried, for about as
-        long as those took that came to an end.
-        """
-        size = _magnitude(facts)
-        ended, before = _LONGER * self._longest.get(size, 0.0), self._patience.get(size, 0.0)
-        self._patience[size] = max(least, ended, _CREEPS * before)
-        self._learn(facts, max(_WORSE * seconds, self.expected(facts)))
-
-    def patience(self, facts: int) -> float | None:
-        """The seconds for which an update of this size is tried, if one was abandoned."""
-        return self._patience.get(_magnitude(facts))
-
-    @property
-    def error(self) -> float:
-        """The factor by which estimates were wrong."""
-        return exp(self._error)
-
-    def _learn(self, facts: int, seconds: float) -> None:
-        if self._known:
-            self._error = mixed(self._error, abs(log(max(_LEAST, seconds) / max(_LEAST, self._estimate(facts)))))
         size, new = _magnitude(facts), (log(max(1, facts)), log(max(_LEAST, seconds)))
         past = self._known.get(size, new)
         self._known[size] = mixed(past[0], new[0]), mixed(past[1], new[1])
         self._doubts.pop(size, None)
+
+    def abandoned(self, facts: int, seconds: float) -> None:
+        """Record that an update was abandoned, and takes longer than that."""
+        self.took(facts, max(_WORSE * seconds, self.expected(facts)))
 
     def doubt(self, facts: int) -> None:
         """Record that it was not tried, so that eventually it is tried again."""

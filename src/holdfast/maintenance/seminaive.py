@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
 from holdfast.backends.abilities import Ranking, tuning
 from holdfast.backends.protocol import Backend, Facts
+from holdfast.maintenance.late_rules import LateRules
 from holdfast.maintenance.stratum import read_old
 from holdfast.maintenance.watch import Stopwatch, Watch
 from holdfast.plans import Planner, Read
@@ -77,7 +78,7 @@ def evaluate(
     N = backend.apply(planner.nonrecursive(), {Read.ALL: J, Read.ABSENT: J})  # Π_n⟦I⟧
     Cn.add(explicit)
     Cn.add(N)
-    Δ, instances, turns = explicit | N.support(), len(N), _Turns(planner, ranks)
+    Δ, instances, turns = explicit | N.support(), len(N), _RankedTurns(planner, ranks)
     while Δ or turns.missed:
         if Δ:
             if not take(Δ):
@@ -100,16 +101,15 @@ def evaluate(
     return instances
 
 
-class _Turns:
-    """Which rules see new facts at once, and which wait until the others are done; and the ranks of these facts."""
+class _RankedTurns(LateRules):
+    """Which rules see new facts at once; and the ranks of these facts."""
 
     def __init__(self, planner: Planner, ranks: Ranking | None) -> None:
-        self._planner, self._ranks = planner, ranks
         rules = planner.node.recursive
+        super().__init__(planner, rules)
+        self._ranks = ranks
         # The test for founded instances identifies rules by their content.
         self._may_wait = ranks is None or len({*map(rule_key, rules)}) == len(rules)
-        self._late = tuple[Rule, ...]()
-        self.missed: dict[int, list[Facts]] = {}  # by place, since the same rule may occur twice
         self._since: dict[int, int] = {}  # the first rank that a rule missed
         self._unranked: list[Facts] = []  # of the last rounds, whose Cr is as it was then
 
@@ -124,32 +124,19 @@ class _Turns:
         self._unranked.append(Δ)
         if len(self._unranked) > _TOGETHER:
             self.rank()
-        if not self.missed:
-            self._late = self._planner.late(Δ.sizes()) if self._may_wait else ()
-        if self._late:
+        rules = super().now(Δ) if self._may_wait else self._rules
+        if self.missed and self._ranks is not None:
             self.rank()
-        for place in range(len(self._late)):
-            self.missed.setdefault(place, []).append(Δ)
-            if self._ranks is not None:
+            for place in self.missed:
                 self._since.setdefault(place, self._ranks.rounds)
-        rules = self._planner.node.recursive
-        return tuple(rule for rule in rules if rule not in self._late) if self._late else rules
+        return rules
 
     def late(self) -> tuple[Facts, tuple[Rule, ...]]:
-        """The next waiting rule with the facts it missed; the others process its output before another one runs."""
+        """The next waiting rule with the facts it missed."""
         place = next(iter(self.missed))
-        rule = self._late[place]
         if self._ranks is not None:
-            self._ranks.defer_rule(rule, self._since.pop(place), self._ranks.rounds)
-        return _union(self.missed.pop(place)), (rule,)
-
-
-def _union(parts: Sequence[Facts]) -> Facts:
-    """The union of some sets, in pairs, so that no set is copied often."""
-    if len(parts) == 1:
-        return parts[0]
-    middle = len(parts) // 2
-    return _union(parts[:middle]) | _union(parts[middle:])
+            self._ranks.defer_rule(self._late[place], self._since.pop(place), self._ranks.rounds)
+        return super().late()
 
 
 def reached(I: Facts, wanted: Mapping[str, int]) -> bool:

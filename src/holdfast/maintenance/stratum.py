@@ -84,6 +84,7 @@ class Figures:
     work_abandoned: float = 0.0  # seconds spent on the abandoned algorithm
     deletes: bool = False  # some of the changed facts were deleted
     inserts: bool = False  # some of the changed facts were inserted
+    has_deleted: bool = False  # all that goes has gone; what is left to do is to insert
     is_anew: bool = False  # it was evaluated from scratch
 
     @property
@@ -179,6 +180,7 @@ class Stratum:
     def begin_insertion(self, R: Facts | None = None) -> None:
         """Begin INSERT with the facts that were rederived, if there are any."""
         self.figures.rederived += 0 if R is None else len(R)
+        self.figures.has_deleted = True
         self.phase = "insertion"
 
     def count(self, instances: int, phase: Phase | None = None) -> None:

@@ -6,7 +6,6 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from itertools import chain
-from math import inf
 
 from holdfast.backends.abilities import tuning, virtual_relations
 from holdfast.backends.protocol import Backend, Facts
@@ -151,8 +150,7 @@ class Walk:
             maintain, why = recompute.maintain, f"{why}; its ranks were not known, so it was recomputed"
         is_bounded = plan.node.is_recursive and not algorithm.counts_anew and not algorithm.by_module_alone
         is_bounded = is_bounded and maintain is not recompute.maintain and _may_take_away(plan, change)
-        patience = self.chooser.patience(plan, request, algorithm) if full and is_bounded else inf
-        with self._budget(full, figures, patience) if full and is_bounded else nullcontext():
+        with self._budget(full, figures) if full and is_bounded else nullcontext():
             needs = RECOMPUTE if maintain is recompute.maintain else algorithm
             self._prepare(plan, needs, modular=modular is not None)
             s = self._stratum(plan, change, algorithm, figures, modular=modular is not None)
@@ -170,8 +168,8 @@ class Walk:
         figures.is_anew = figures.is_anew or maintain is recompute.maintain or algorithm.counts_anew
         return figures, why
 
-    def _budget(self, full: FullCost, figures: Figures, patience: float) -> Budget:
-        return Budget(full, figures, self.watch, patience=patience, is_elsewhere=tuning(self.backend).is_elsewhere)
+    def _budget(self, full: FullCost, figures: Figures) -> Budget:
+        return Budget(full, figures, self.watch, is_elsewhere=tuning(self.backend).is_elsewhere)
 
     def _take_back(self, plan: NodePlan) -> None:
         """What an abandoned algorithm made of a hyper-node is undone, but for the counters, which are made anew."""

@@ -53,6 +53,7 @@ from holdfast.program.ranks import Rank, ranks
 from holdfast.values import Type
 
 _LATE = 4  # times the work of the cheapest rule
+_SCATTERED = 5  # times less work is much in a round of an update, which is smaller than one of an evaluation
 _TUPLES = 64  # tuples of rules whose reads are remembered
 
 
@@ -116,21 +117,18 @@ class Planner:
             known = self._readers[id(rules)] = rules, _Readers(rules, self._own)
         return known[1]
 
-    def late(self, delta: Mapping[str, int]) -> tuple[Rule, ...]:
-        """Recursive rules for which new facts mean so much work that the others should finish first.
-
-        They then see at once what they would otherwise get round by round, and emit many heads once instead of several
-        times.
-        """
-        if len(self.node.recursive) < 2 or math.isinf(self.statistics.many):
+    def late(self, delta: Mapping[str, int], rules: tuple[Rule, ...]) -> tuple[Rule, ...]:
+        """The recursive rules for which new facts mean so much work that the others should finish first."""
+        if len(rules) < 2 or math.isinf(self.statistics.many):
             return ()
-        readers, costs = self._readers_of(self.node.recursive).recursive, dict[int, float]()
+        readers, costs = self._readers_of(rules).recursive, dict[int, float]()
         for name, size in delta.items():
             for number, position, _, rule in readers.get(name, ()) if size else ():
                 plan = self._plan(rule, position, size, within=True)
                 costs[number] = costs.get(number, 0.0) + self._cost(plan, delta)
-        most = max(self.statistics.many, _LATE * min(filter(None, costs.values()), default=0.0))
-        return tuple(self.node.recursive[number] for number in sorted(costs) if costs[number] > most)
+        many = self.statistics.many / _SCATTERED if self.scattered else self.statistics.many
+        most = max(many, _LATE * min(filter(None, costs.values()), default=0.0))
+        return tuple(rules[number] for number in sorted(costs) if costs[number] > most)
 
     def work(self, own: Mapping[str, int], read: Mapping[str, int]) -> float:
         """The estimated cost of new facts, its own and those it reads, for recursive rules: 1 for each fact walked."""

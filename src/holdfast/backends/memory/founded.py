@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from holdfast.backends.memory.arrays import Ids, RowNumbers, Rows
 from holdfast.backends.memory.bags import HeadBuffer, MemoryBag
 from holdfast.backends.memory.execution.buffers import NO_WEIGHTS, Weights
+from holdfast.backends.memory.execution.groups import grouped
 from holdfast.backends.memory.execution.ranked_join import Judged, Others, RankedJoin
 from holdfast.backends.memory.execution.run import CompiledPlan, naming_the_rule
 from holdfast.backends.memory.execution.views import ReadViews
@@ -57,6 +58,10 @@ class FoundedHeads:
     def _instances(self, pipeline: CompiledPlan, views: ReadViews) -> Iterator[tuple[Weighted, Weighted]]:
         """Yields the heads of all instances and of the founded ones, a batch at a time."""
         plan, spans = pipeline.plan, self._ranking.spans(pipeline.plan.rule)
+        if (by_groups := grouped(pipeline, views, self._backend.dictionary)) is not None:
+            for rows, highest in by_groups.run(views, self._highest_of):
+                yield self._carried(plan, spans, rows, highest)
+            return
         join = self._join(pipeline)
         if join is None or pipeline.counts is not None:
             for rows, *bodies in pipeline.instances(views):

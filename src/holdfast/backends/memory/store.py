@@ -38,6 +38,7 @@ from holdfast.backends.memory.arrays import Ids, Rows
 from holdfast.backends.memory.bags import Heads, MemoryBag, collected
 from holdfast.backends.memory.counters import MemoryCounters
 from holdfast.backends.memory.execution.buffers import NO_WEIGHTS
+from holdfast.backends.memory.execution.groups import grouped
 from holdfast.backends.memory.execution.run import CompiledPlan, naming_the_rule
 from holdfast.backends.memory.execution.views import ReadViews, Seen, own_snapshot
 from holdfast.backends.memory.facts import ByPredicate, FactSet, Momentary, Support
@@ -349,7 +350,9 @@ class MemoryBackend(
             self._virtual.prepare(plan)
         pipeline = self._pipeline(plan)
         with self.seen((pipeline,), sources) as views:
-            return MemoryBag(self.tables, *collected(pipeline.heads(views)))
+            by_groups = grouped(pipeline, views, self.dictionary)
+            found = pipeline.heads(views) if by_groups is None else by_groups.heads(views)
+            return MemoryBag(self.tables, *collected(found))
 
     @in_small_pages
     def _heads(self, plans: Sequence[AnyPlan], sources: Mapping[Read, Facts], quotas: Mapping[Plan, Ids]) -> MemoryBag:
@@ -364,6 +367,8 @@ class MemoryBackend(
             return MemoryBag(self.tables, *collected(chain(found, more)))
 
     def _run(self, pipeline: CompiledPlan, views: ReadViews, quotas: Mapping[Plan, Ids]) -> Iterator[Heads]:
+        if not quotas and self.profile is None and (by_groups := grouped(pipeline, views, self.dictionary)) is not None:
+            return by_groups.heads(views)
         run = pipeline.run(views, quotas.get(pipeline.plan, NO_IDS))
         if self.profile is None:
             return run

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -23,9 +24,13 @@ from holdfast.backends.memory.execution.views import ReadViews
 from holdfast.backends.memory.table import Table
 from holdfast.backends.protocol import Watch
 from holdfast.errors import Diagnostic, EvaluationError
-from holdfast.plans.model import GOAL, AntiJoin, Join, Plan, Scan
+from holdfast.plans.literals import step_variables
+from holdfast.plans.model import GOAL, AntiJoin, Join, Plan, Read, Scan
 from holdfast.program.model import AggregateRule, Rule, Var
 from holdfast.values.dictionary import Dictionary
+
+if TYPE_CHECKING:
+    from holdfast.backends.memory.execution.groups import GroupedPlan
 
 _ONE_BINDING: Rows = np.empty((1, 0), np.int64)
 _UNLIMITED = nullcontext()
@@ -85,6 +90,8 @@ class CompiledPlan:
             [ProjectStep(last, terms, dictionary) for _, terms in plan.outputs] if len(plan.outputs) > 1 else []
         )
         self.tallying = self._tallying()
+        self.may_group = self._may_group()
+        self.by_groups: GroupedPlan | None = None  # made when there are many facts to begin with
         self.counts: list[int] | None = None  # the bindings that each step gives, for a profile
         self.walked = [(step.read, step.atom.predicate) for step in plan.steps if isinstance(step, Scan)]
         self.probed = [(step.read, step.atom.predicate) for step in plan.steps if isinstance(step, Join | AntiJoin)]
@@ -96,6 +103,14 @@ class CompiledPlan:
             return None
         step.may_tally, step.heads = True, self.tables[self.plan.outputs[0][0]]
         return step
+
+    def _may_group(self) -> bool:
+        """Whether it begins with changed facts that may agree in all that later steps read, the last one a lookup."""
+        steps, live = self.plan.steps, self.plan.live
+        if len(steps) < 3 or not isinstance(steps[0], Scan) or steps[0].read is not Read.DELTA:
+            return False
+        read = set[Var]().union(*map(step_variables, steps[1:]))
+        return isinstance(self.steps[-1], LookupStep) and not read.isdisjoint(live[0]) and not read.issuperset(live[0])
 
     def heads(self, views: ReadViews) -> Iterable[tuple[str, Ids, Weights]]:
         """Like `run`, for a plan that emits heads; at once, as a tuple, while each step gives at most one batch."""
@@ -155,6 +170,11 @@ class CompiledPlan:
             yield from map(self._outputs, self._through(self.steps))
         finally:
             self.tallying.may_tally = True
+
+    def first(self, views: ReadViews) -> Iterable[Rows]:
+        """The bindings that the first step gives, a batch at a time."""
+        self.steps[0].prepare(views)
+        return self._through(self.steps[:1])
 
     def before_last(self, views: ReadViews) -> Iterable[Rows]:
         """The bindings that the last step is given, a batch at a time."""
