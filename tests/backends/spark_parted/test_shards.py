@@ -25,7 +25,7 @@ from holdfast.backends.spark_parted.jobs import SHUFFLE, JobSettings
 from holdfast.backends.spark_parted.recording import record_path
 from holdfast.backends.spark_parted.store import SparkPartedBackend
 from holdfast.errors import HoldfastError
-from holdfast.maintenance import backward_forward, maintainer
+from holdfast.maintenance import backward_forward, budget, maintainer
 from tests.backends.entering import entering
 from tests.equivalence.checking import run
 from tests.equivalence.reference import counters_of
@@ -106,12 +106,12 @@ def test_records(workers: Workers) -> None:
     take(workers, 8, 2, count(200_000), script_of_records)
 
 
-@pytest.mark.parametrize(("parts", "tasks"), [(1, 1), (2, 2), (3, 2)])
+@pytest.mark.parametrize(("parts", "tasks", "first"), [(1, 1, 1_000), (2, 2, 1_003), (2, 2, 1_005), (3, 2, 2_000)])
 @pytest.mark.usefixtures("small_amounts")
-def test_restored_shards_are_as_the_live_ones(direct: Workers, parts: int, tasks: int) -> None:
+def test_restored_shards_are_as_the_live_ones(direct: Workers, parts: int, tasks: int, first: int) -> None:
     direct.tasks = tasks
     with watched(direct, parts) as versions:
-        take(direct, 10, parts, count(parts * 1_000))
+        take(direct, 10, parts, count(first))
     assert len(versions) > 10
 
 
@@ -210,6 +210,20 @@ def test_an_update_that_cannot_be_repeated_is_done_once_more(
         update = holdfast.Update(insert=update.delete, delete=update.insert)
     assert counters_of(kb) == counters_of(expected)
     assert failed or workers.exchange == SHUFFLE  # whose tasks are retried
+
+
+def test_an_update_that_looks_at_more_instances_than_an_evaluation_is_abandoned(
+    direct: Workers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(budget, "_FEW", 1)
+    ring = [(n, (n + step) % 30) for n in range(30) for step in (1, 5)]
+    kb = holdfast.from_text(CLOSURE, {"edge": ring}, engine=direct.engine(2), modules=())
+    found = list[str]()
+    for edges in (ring[:6], ring[6:12]):
+        change = kb.apply(holdfast.Update(delete={"edge": edges}))
+        found += [node.why for node in change.figures if node.algorithm == "recompute" and node.abandoned]
+    assert any("; abandoned: " in why and "; starting over takes " in why for why in found)
+    assert set(kb["path"]) == set(holdfast.from_text(CLOSURE, {"edge": ring[12:]})["path"])
 
 
 def test_what_was_counted_before_a_failed_update_is_counted_after_a_loss(workers: Workers) -> None:

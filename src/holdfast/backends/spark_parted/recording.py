@@ -189,7 +189,7 @@ class RecordedShard(Shard):
             self._held_before = frozenset(self._held)
 
     def do_roll_back(self, name: str) -> None:
-        """As any shard; nobody reads again what the update held, and a restored shard never held it."""
+        """As any shard; what the update held is not read again, and a restored shard never held it."""
         super().do_roll_back(name)
         self._held = {number: held for number, held in self._held.items() if number in self._held_before}
 
