@@ -54,12 +54,6 @@ class Driver:
         if self._queue or len(self.freed) > _MANY:
             self.ask()
 
-    def begin_update(self) -> None:
-        """Send what was queued before an update.  If commands fail together with those of the update, they count as
-        not done, although shards may have done them; then only what is safe to repeat is done again."""
-        if not all(command[0] in _AGAIN for command in self._queue):
-            self.flush()
-
     def ask(self, *command: Any) -> list[Any]:
         """Send the queue and then a command to all shards; returns each shard's answer to the command."""
         commands, self._queue = [*self._queue, *([command] if command else ())], []

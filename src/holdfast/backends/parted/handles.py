@@ -274,8 +274,6 @@ class PartedCounters:
     @remembers.setter
     def remembers(self, remembers: bool) -> None:
         if remembers != self._remembers:
-            if remembers:
-                self._driver.begin_update()
             self._remembers = remembers
             self._driver.do("remember", self._name, remembers)
 
