@@ -44,6 +44,7 @@ EXAMPLES = {"memory": 100, "spark": 3, "model": 60, "parted": 60}
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--engine", choices=ENGINES, default="memory", help="where tests open their programs")
+    parser.addoption("--exchange", choices=["direct", "shuffle"], default="direct", help="how rows move on Spark")
     parser.addoption("--cases", choices=["few", "all"], default="few", help="how many cases random tests try")
     parser.addoption("--kernels", choices=["built", "numba"], default="built", help="where the kernels come from")
 
@@ -106,7 +107,8 @@ def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
     wanted = request.config.getoption("engine")
     if wanted != "memory":
         for name in ("from_text", "open"):
-            monkeypatch.setattr(holdfast, name, partial(getattr(holdfast, name), engine=_engine(wanted)))
+            made = _engine(wanted, request.config.getoption("exchange"))
+            monkeypatch.setattr(holdfast, name, partial(getattr(holdfast, name), engine=made))
     if wanted == "parted":  # the facts of tests are few: some relations are small, and some have hubs
         monkeypatch.setattr("holdfast.backends.parted.placement.SMALL", 5)
         monkeypatch.setattr("holdfast.backends.parted.hubs.LEAST", 8)
@@ -118,7 +120,7 @@ def functors(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(user_functors, "_REGISTERED", dict(user_functors._REGISTERED))
 
 
-def _engine(name: str) -> object:
+def _engine(name: str, exchange: str) -> object:
     if name == "model":
         from .backends.model import ModelBackend
 
@@ -127,4 +129,6 @@ def _engine(name: str) -> object:
         return f"parted[{SHARDS}]"
     from holdfast.spark_session import spark_session
 
-    return spark_session()
+    session = spark_session()
+    session.conf.set("spark.holdfast.exchange", exchange)
+    return session

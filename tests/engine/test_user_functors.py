@@ -47,7 +47,7 @@ def test_functors_are_computed_and_maintained() -> None:
     kb = holdfast.from_text(PROGRAM, {"p": [("a", 1), ("b", 0)]})
     assert set(kb["q"]) == {("a1", 2, 2**64 - 1), ("b0", 0, 2**64 - 1)}
     assert set(kb["same"]) == {(0,)}
-    assert sorted(calls) == [("a", 1), ("b", 0)]
+    assert amounts.ENGINE == "spark" or sorted(calls) == [("a", 1), ("b", 0)]  # there, other processes call it
     change = kb.apply(holdfast.Update(insert={"p": [("c", 3)]}, delete={"p": [("b", 0)]}))
     assert set(change.added["q"]) == {("c3", 6, 2**64 - 1)}
     assert set(change.removed["q"]) == {("b0", 0, 2**64 - 1)}
@@ -66,7 +66,8 @@ def test_a_vectorised_functor_takes_a_batch_at_once() -> None:
     _define(join=lambda s, x: s, answer=lambda: 1)
     kb = holdfast.from_text(PROGRAM, {"p": [("a", x) for x in range(50)]})
     assert {row[1] for row in kb["q"]} == {2 * x for x in range(50)}
-    assert sizes == [50, 50] or (amounts.ENGINE == "parted" and sum(sizes) == 100)  # one on each shard
+    if amounts.ENGINE != "spark":  # where other processes call it
+        assert sizes == [50, 50] or (amounts.ENGINE == "parted" and sum(sizes) == 100)  # one on each shard
 
 
 @pytest.mark.parametrize(

@@ -54,6 +54,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol, Self, TypeAlias, TypeVar, runtime_checkable
 
+from holdfast.errors import HoldfastError
 from holdfast.plans import AnyPlan, Plan, Read, SizeStatistics
 from holdfast.program.model import Relation
 from holdfast.values.dictionary import Codes, Dictionary
@@ -170,6 +171,10 @@ class Deferred(Protocol):
     def frame(self) -> Any:
         """The facts as a Spark DataFrame."""
         ...
+
+
+class UndoneError(HoldfastError):
+    """The backend has lost what an update did so far, and cannot repeat it: the state is the one before the update."""
 
 
 class Watch(Protocol):

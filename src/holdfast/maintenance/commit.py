@@ -3,6 +3,7 @@
 Signals wait meanwhile (`interrupts.py`), and so do threads that are about to read the last version.  No step has a
 checkpoint or a limit.  If a lack of memory or an exception from another thread nevertheless interrupts a step, the step
 is repeated: each step is idempotent.  If the backend cannot repeat it, the knowledge base refuses all later calls.
+The step in which the backend commits comes before those that cannot be undone: it may say that nothing was done.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from holdfast.backends.abilities import committing
-from holdfast.backends.protocol import Backend
+from holdfast.backends.protocol import Backend, UndoneError
 from holdfast.exclusive import InterruptedCommitError
 from holdfast.interrupts import shielded
 
@@ -26,6 +27,8 @@ def commit(backend: Backend, steps: Sequence[CommitStep]) -> None:
         for step in steps:
             try:
                 step()
+            except UndoneError:
+                raise
             except BaseException as error:
                 if not backend.repeats:
                     raise InterruptedCommitError from error

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import TypeVar
 
 from holdfast.backends.abilities import housekeeping, virtual_relations
-from holdfast.backends.protocol import Backend
+from holdfast.backends.protocol import Backend, UndoneError
 from holdfast.maintenance.agenda import Agenda
 from holdfast.maintenance.algorithms import Choice
 from holdfast.maintenance.choose import Chooser
@@ -26,6 +27,7 @@ from holdfast.modules import Module
 from holdfast.program.model import Program
 
 _T = TypeVar("_T")
+_TRIES = 4  # of an update that the backend has lost and cannot repeat
 
 
 class Maintainer:
@@ -70,6 +72,21 @@ class Maintainer:
         Gives what `report` makes of the outcome before it is committed: if that fails, nothing has changed.  The
         commit does the steps `then` last; without them (None) it is a what-if and leaves no trace.
         """
+        for _ in range(_TRIES - 1):
+            with suppress(UndoneError):
+                return self._run(given, choice, watch, report, program, then)
+            watch.set_net_facts(0)
+        return self._run(given, choice, watch, report, program, then)
+
+    def _run(
+        self,
+        given: Move,
+        choice: Choice,
+        watch: Watch,
+        report: Callable[[Outcome], _T],
+        program: Program | None,
+        then: Sequence[CommitStep] | None,
+    ) -> _T:
         marks = self.marking if then is not None and program is None else None
         self.transactions.begin(marks)
         try:
@@ -88,11 +105,18 @@ class Maintainer:
                 self.transactions.roll_back()
             else:
                 watch.give_way()
-                self.transactions.commit([(outcome.explicit, (outcome.removed, outcome.added))], then=then)
+                self._commit(outcome, then)
             return result
         self._do_without_modules()
         watch.set_net_facts(0)
-        return self.run(given, choice, watch, report, program, then)
+        return self._run(given, choice, watch, report, program, then)
+
+    def _commit(self, outcome: Outcome, then: Sequence[CommitStep]) -> None:
+        try:
+            self.transactions.commit([(outcome.explicit, (outcome.removed, outcome.added))], then=then)
+        except UndoneError:
+            self.transactions.roll_back()
+            raise
 
     def _outcome(self, walk: Walk, program: Program | None) -> Outcome:
         agenda = self._agenda if program is None else Agenda(self._edited(program))

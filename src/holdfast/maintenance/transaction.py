@@ -102,9 +102,9 @@ class Transactions:
         return [
             partial(_move, self.backend.explicit, [explicit for explicit, _ in moves]),
             partial(_move, self.backend.materialisation, [facts for _, facts in moves]),
+            self.backend.commit,
             partial(self._resize, sizes),
             self.states.commit,
-            self.backend.commit,
         ]
 
     def _resize(self, sizes: Mapping[str, int]) -> None:

@@ -15,6 +15,7 @@ from random import Random
 from threading import Lock
 from typing import Any, TypeAlias
 
+import numpy as np
 import pytest
 
 import holdfast
@@ -25,6 +26,7 @@ from holdfast.backends.spark_parted.jobs import SHUFFLE, JobSettings
 from holdfast.backends.spark_parted.recording import record_path
 from holdfast.backends.spark_parted.store import SparkPartedBackend
 from holdfast.errors import HoldfastError
+from holdfast.maintenance import backward_forward, budget, maintainer
 from tests.backends.entering import entering
 from tests.equivalence.checking import run
 from tests.equivalence.reference import counters_of
@@ -33,6 +35,7 @@ from tests.equivalence.scripts import Script
 from tests.equivalence.shard_runs import forced
 
 from .threads import Workers, slowly
+from .twins import watched
 
 pytestmark = pytest.mark.only_in_memory("has its own engine")
 ScriptOf: TypeAlias = Callable[[int], Script]
@@ -104,6 +107,15 @@ def test_records(workers: Workers) -> None:
     take(workers, 8, 2, count(200_000), script_of_records)
 
 
+@pytest.mark.parametrize(("parts", "tasks", "first"), [(1, 1, 1_000), (2, 2, 1_005), (2, 2, 1_061), (3, 2, 2_000)])
+@pytest.mark.usefixtures("small_amounts")
+def test_restored_shards_are_as_the_live_ones(direct: Workers, parts: int, tasks: int, first: int) -> None:
+    direct.tasks = tasks
+    with watched(direct, parts) as versions:
+        take(direct, 10, parts, count(first))
+    assert len(versions) > 10
+
+
 @slowly
 @pytest.mark.parametrize(("parts", "tasks"), [(2, 2), (5, 2)])
 @pytest.mark.usefixtures("small_amounts")
@@ -155,6 +167,96 @@ def test_any_rules_while_cores_come_and_go(direct: Workers, monkeypatch: pytest.
     monkeypatch.setattr(JobSettings, "tasks", now)
     take(direct, 2, 4, count(520_000))
     assert tasks == {1, 2, 3}
+
+
+@pytest.mark.usefixtures("small_amounts")
+def test_any_rules_while_workers_die_and_few_instances_are_looked_at(
+    direct: Workers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Which of the instances of a goal `expand` gives depends on the order of rows: updates are done once more."""
+    monkeypatch.setattr(crew, "_TRIES", 200)
+    monkeypatch.setattr(maintainer, "_TRIES", 200)
+    monkeypatch.setattr(backward_forward, "_FIRST", 1)
+    direct.risk = 0.004
+    take(direct, 10, 2, count(700_000))
+
+
+@pytest.mark.parametrize("moment", ["apply", "record"])
+def test_an_update_that_cannot_be_repeated_is_done_once_more(
+    workers: Workers, moment: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Closures by a module too, whose edges are on the driver."""
+    text = CLOSURE + ".decl far(x: number)\nfar(x) :- path(x, y), !edge(x, y)."
+    facts, kinds = {"edge": [(n, n + 1) for n in range(8)]}, [{"engine": workers.engine(2)}, {}]
+    update = holdfast.Update(insert={"edge": [(8, 0)]}, delete={"edge": [(2, 3)]})
+    kb, expected = (holdfast.from_text(text, facts, **kind) for kind in kinds)  # type: ignore[call-overload]
+    compare, failed = crew._are_equal, list[int]()
+
+    def different(entry: crew.JournalEntry, answers: Any) -> bool:
+        is_of_update = ("remember", "nonrecursive", True) in entry.commands
+        if is_of_update and len(failed) < 3:
+            failed.append(entry.step)
+            return False
+        return compare(entry, answers)
+
+    monkeypatch.setattr(crew, "_are_equal", different)
+    for number in range(4):
+        workers.after = moment
+        change, wanted = kb.apply(update), expected.apply(update)
+        for one, other in ((change.added, wanted.added), (change.removed, wanted.removed)):
+            assert {name: set(rows) for name, rows in one.items()} == {n: set(rows) for n, rows in other.items()}, (
+                number
+            )
+        assert all(set(kb[name]) == set(expected[name]) for name in ("edge", "path", "far")), number
+        update = holdfast.Update(insert=update.delete, delete=update.insert)
+    assert counters_of(kb) == counters_of(expected)
+    assert failed or workers.exchange == SHUFFLE  # whose tasks are retried
+
+
+def test_an_update_that_looks_at_more_instances_than_an_evaluation_is_abandoned(
+    direct: Workers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(budget, "_FEW", 1)
+    ring = [(n, (n + step) % 30) for n in range(30) for step in (1, 5)]
+    kb = holdfast.from_text(CLOSURE, {"edge": ring}, engine=direct.engine(2), modules=())
+    [node] = kb.apply(holdfast.Update(delete={"edge": ring[:15]})).figures[-1:]
+    assert (node.predicates, node.algorithm) == (("path",), "recompute")
+    assert "; abandoned: " in node.why
+    assert "; starting over takes " in node.why
+    assert node.abandoned > 0
+    assert set(kb["path"]) == set(holdfast.from_text(CLOSURE, {"edge": ring[15:]})["path"])
+
+
+def test_a_rolled_back_update_holds_nothing(direct: Workers, monkeypatch: pytest.MonkeyPatch) -> None:
+    kb = holdfast.from_text(CLOSURE, {"edge": [(1, 2)]}, engine=direct.engine(2), modules=())
+    made = backend_of(kb)
+    given = made.facts({"edge": np.array([(2, 3)])})
+    update = holdfast.Update(insert={"edge": [(3, 4)]})
+    monkeypatch.setattr(type(made._driver), "_taken_freed", lambda _: [])  # whenever that may be
+    before = {number for shard in direct.shards_of(made._settings.knowledge_base) for number in shard._held}
+    kb.what_if(update)
+    after = {number for shard in direct.shards_of(made._settings.knowledge_base) for number in shard._held}
+    assert given.number in before
+    assert len(after - before) == 2  # what the update was given: it may have to be done again
+
+
+def test_facts_that_only_a_what_if_has_seen_are_not_known(workers: Workers) -> None:
+    kb = holdfast.from_text(CLOSURE, {"edge": [(1, 2)]}, engine=workers.engine(2), modules=())
+    kb.what_if(holdfast.Update(insert={"edge": [(2, 3), (3, 4)]}))
+    updates = [holdfast.Update(insert={"edge": [(5, 6)]}), holdfast.Update(delete={"edge": [(2, 3), (5, 6)]})]
+    workers.after = "record"
+    kb.apply_net(updates)
+    assert sorted(kb["path"]) == [(1, 2)]
+
+
+def test_a_long_evaluation_is_not_repeated_as_a_whole(direct: Workers, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(crew, "_LONG_SECONDS", 0.0)
+    kb = holdfast.from_text(CLOSURE, {"edge": [(n, n + 1) for n in range(12)]}, engine=direct.engine(2), modules=())
+    assert backend_of(kb).crew.version > 12  # a record in each round
+    direct.lose_memory()
+    expected = holdfast.from_text(CLOSURE, {"edge": [(n, n + 1) for n in range(12)]}, modules=())
+    assert set(kb["path"]) == set(expected["path"])
+    assert counters_of(kb) == counters_of(expected)
 
 
 def test_strings_are_made_and_compared_on_shards(workers: Workers) -> None:
@@ -276,6 +378,14 @@ def test_limits_stop_shards_inside_a_round(workers: Workers) -> None:
     numbers = {"n": [(number,) for number in range(3_000)]}
     with pytest.raises(errors.LimitReached, match="facts, strings and indexes take more than"):
         holdfast.from_text(square, numbers, engine=workers.engine(2), limits=holdfast.Limits(memory=1 << 23))
+
+
+@pytest.mark.parametrize("functor", ["replace", "regex_replace"])
+def test_a_limit_on_memory_stops_shards_before_they_make_a_string(workers: Workers, functor: str) -> None:
+    text = f'made({functor}(s, "a", t)) :- one(s), other(t).'
+    facts = {"one": [("a" * 10**4,)], "other": [("b" * 10**4,)]}  # their product has 10^8 characters
+    with pytest.raises(errors.LimitReached, match="limit reached: strings take more than 64 MiB"):
+        holdfast.from_text(text, facts, engine=workers.engine(2), limits=holdfast.Limits(memory=2**26))
 
 
 @pytest.mark.parametrize(("parts", "tasks", "most"), [(2, 2, 12_048), (4, 2, 12_048), (3, 1, 6_024)])

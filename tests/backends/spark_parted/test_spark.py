@@ -50,7 +50,7 @@ def exchange(request: pytest.FixtureRequest, spark: SparkSession) -> Iterator[st
     chosen = str(getattr(request, "param", DIRECT))
     spark.conf.set("spark.holdfast.exchange", chosen)
     yield chosen
-    for name in ("exchange", "tls"):
+    for name in ("exchange", "tls", "tasks"):
         spark.conf.unset(f"spark.holdfast.{name}")
 
 

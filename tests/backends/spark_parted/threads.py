@@ -81,6 +81,11 @@ class Workers:
         for task in running:
             task.join()
 
+    def shards_of(self, knowledge_base: str) -> list[RecordedShard]:
+        """Those in the memory of the workers, of shards whose rows move directly."""
+        memories = self._held.get(knowledge_base, [])
+        return [shard for memory in memories for held in memory.values() for shard in held._shards]
+
     def lose_memory(self) -> None:
         """All workers are gone, when no job runs."""
         for backend in self.backends:

@@ -108,7 +108,7 @@ class MemoryRanking:
         entered = [_snapshot(facts) for facts in rounds]
         if self.founded.remembers:
             for facts in entered:
-                self.remember((facts & self._backend.materialisation).snapshot())
+                self._remember((facts & self._backend.materialisation).snapshot())
         runs: dict[str, Run] = {}  # whose Cw is still to be set; one of round after round is set at once
         for facts in entered:
             self.rounds += 1
@@ -133,12 +133,9 @@ class MemoryRanking:
         where = slice(*run)
         self.founded.of(predicate)[where] = self._backend.recursive.of(predicate)[where]
 
-    def remember(self, facts: Momentary) -> None:
-        """Rolling back gives some facts the ranks and Cw that they have now.
-
-        Those of facts that are not in I do not matter: they are overwritten when such a fact enters.
-        """
-        for predicate, ids in facts.rows.items():
+    def _remember(self, again: Momentary) -> None:
+        """Facts that were there before the update get other ranks and Cw; those of others are never read."""
+        for predicate, ids in again.rows.items():
             old = self._rank.of(predicate)[ids], self.founded.of(predicate)[ids]
             self.founded.remember(partial(self._put, predicate, ids, *old))
 

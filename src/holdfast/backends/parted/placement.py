@@ -81,9 +81,9 @@ class Placement:
     def copies_of(self, predicates: Iterable[str]) -> list[str]:
         """The copies of some relations that are kept up to date."""
         found = [table for p in predicates if p in self.copies for table in sorted(self.copies[p])]
-        return [table for table in found if self._is_kept(table)]
+        return [table for table in found if self.is_kept(table)]
 
-    def _is_kept(self, table: str) -> bool:
+    def is_kept(self, table: str) -> bool:
         """Whether a copy is kept up to date, if it exists."""
         return table not in self.stale and table not in self.outgrown
 
@@ -100,11 +100,11 @@ class Placement:
 
     def is_small(self, predicate: str) -> bool:
         """Whether a relation is small enough for every shard to hold all its facts."""
-        return self._is_kept(Copy(predicate, "all").name) and self._size(predicate) < self.small
+        return self.is_kept(Copy(predicate, "all").name) and self._size(predicate) < self.small
 
     def has_small_hubs(self, predicate: str, column: int) -> bool:
         """Whether a relation's facts with a hub in a column are few enough for every shard to hold them all."""
-        is_kept = self._is_kept(Copy(predicate, "hubs", column).name)
+        is_kept = self.is_kept(Copy(predicate, "hubs", column).name)
         return is_kept and self._hub_facts(predicate, column) < self.small
 
     def parted(self, plan: AnyPlan) -> AnyParted:

@@ -17,13 +17,14 @@ from numpy.typing import NDArray
 
 from holdfast.backends.abilities import FactRequest
 from holdfast.backends.memory.aggregates import aggregate, source_rows
-from holdfast.backends.memory.arrays import Rows
+from holdfast.backends.memory.arrays import Ids, Rows
 from holdfast.backends.memory.bags import MemoryBag
 from holdfast.backends.memory.counters import MemoryCounters
 from holdfast.backends.memory.execution.run import CompiledPlan, naming_the_rule
 from holdfast.backends.memory.facts import ByPredicate, FactSet, Momentary
 from holdfast.backends.memory.kept import Kept
 from holdfast.backends.memory.store import MemoryBackend
+from holdfast.backends.memory.truth import NO_IDS
 from holdfast.backends.parted.exchange import Exchange
 from holdfast.backends.parted.expanding import Expansion
 from holdfast.backends.parted.hubs import frequent
@@ -68,7 +69,8 @@ class Shard(MemoryBackend):
         self.hubs: Hubs = NO_HUBS
         self.spread: dict[str, Hubs] = {}  # by table: those whose facts it spreads
         self.traffic = Traffic()
-        self._held: dict[int, FactSet | MemoryBag] = {}
+        self._held: dict[int, Momentary | MemoryBag] = {}
+        self._over = frozenset[int]()  # of these, what was held at the end of an update and is not read again
         self._pieces: dict[PartedPlan, list[SegmentRun]] = {}
 
     def obey(self, commands: Iterable[ShardCommand]) -> list[Any]:
@@ -264,11 +266,35 @@ class Shard(MemoryBackend):
         """A copy is gone, if it was there."""
         self._copies.pop(table, None)
         self.spread.pop(table, None)
-        for number, held in self._held.items():
-            if isinstance(held, Momentary) and table in held.rows:
-                self._held[number] = Momentary(self.tables, {n: ids for n, ids in held.rows.items() if n != table})
         if table in self.relations:
             self.drop_relation(table)
+
+    def drop_relation(self, name: str) -> None:
+        """Forget a relation and its facts, also those that are held."""
+        super().drop_relation(name)
+        self._renumber(name, NO_IDS)
+
+    def _pack(self, name: str) -> None:
+        table = self.tables[name]
+        is_kept = table.status[: table.size] != 0
+        super()._pack(name)
+        self._renumber(name, np.where(is_kept, np.cumsum(is_kept) - 1, -1).astype(np.int32))
+
+    def _renumber(self, name: str, new: Ids) -> None:
+        """Rows of a table have other ids, or none (-1): so have those of held sets and bags."""
+        for number, held in self._held.items():
+            if name not in held.rows:
+                continue
+            ids = held.rows[name]
+            there = new[ids] if len(new) else np.full(len(ids), -1, np.int32)
+            rows = {**held.rows, name: there[there >= 0]}
+            if not len(rows[name]):
+                del rows[name]
+            if isinstance(held, MemoryBag):
+                weights = {n: each if n != name else each[there >= 0] for n, each in held.weights.items() if n in rows}
+                self._held[number] = MemoryBag(self.tables, rows, weights)
+            else:
+                self._held[number] = Momentary(self.tables, rows)
 
     def do_mend(self, relations: Mapping[str, Relation]) -> None:
         """Trust E and I of the primaries, and that there are these relations."""
@@ -283,9 +309,24 @@ class Shard(MemoryBackend):
         self.mend()
 
     def do_given(self, number: int, rows: Mapping[str, Sequence[Rows]], known: bool) -> FactCounts:
-        """Hold facts that were given, each shard its part."""
+        """Hold facts that were given, each shard its part; with `known`, those that a kept or a held set has."""
         own = {name: parts[self.number] for name, parts in rows.items()}
-        return self._hold(number, self.facts(own, known=known).snapshot())
+        given = self.facts(own, known=known).snapshot()
+        return self._hold(number, self._in_some_set(given) if known else given)
+
+    def _in_some_set(self, facts: Momentary) -> Momentary:
+        """Some facts without those that are in no set: their rows are traces of what was deleted or rolled back."""
+        found = {}
+        for name, ids in facts.rows.items():
+            table = self.tables[name]
+            is_there = (table.status[ids] | table.proof[ids]) != 0
+            if not is_there.all():
+                read = [each.rows for number, each in self._held.items() if number not in self._over]
+                held = [rows[name] for rows in read if name in rows]
+                is_there |= np.isin(ids, np.concatenate(held)) if held else False
+            if is_there.any():
+                found[name] = ids[is_there]
+        return Momentary(self.tables, found)
 
     def do_rows(self, predicate: str, tree: SetTree) -> Rows:
         """The rows of a set's facts."""
@@ -336,7 +377,8 @@ class Shard(MemoryBackend):
                 self._pipelines.pop(parted.segments[0].plan, None)
 
     def do_tidy(self, number: int) -> None:
-        """Pack tables that consist mostly of deleted facts."""
+        """An update is over: pack tables that consist mostly of deleted facts."""
+        self._over = frozenset(self._held)
         self.tidy(self.held(number))
 
     def do_reclaim(self) -> None:
@@ -408,7 +450,7 @@ class Shard(MemoryBackend):
                 kept |= Momentary(self.tables, {name: some})
 
     def do_spread(self, wanted: Sequence[tuple[int, Sequence[str]]]) -> FactCounts:
-        """Bring held sets to copies of their relations; gives how many rows the copies of facts with hubs have."""
+        """Bring held sets to copies of their relations; gives how many facts the copies of facts with hubs have."""
         boxes: list[list[tuple[int, str, Rows]]] = [[] for _ in range(self._parts)]
         for number, tables in wanted:
             for table in tables:
@@ -424,8 +466,18 @@ class Shard(MemoryBackend):
             ids_of = {table: self.tables[table].intern(np.concatenate(came[number, table])) for table in tables}
             kept = {name: ids for name, ids in self.held(number).rows.items() if name not in ids_of}
             self._held[number] = Momentary(self.tables, {**kept, **{t: ids for t, ids in ids_of.items() if len(ids)}})
-        copies = {table for _, tables in wanted for table in tables if self._copies[table].kind == "hubs"}
-        return {table: self.tables[table].size for table in copies}
+        brought = defaultdict[str, list[int]](list)
+        for number, tables in wanted:
+            for table in tables:
+                if self._copies[table].kind == "hubs":
+                    brought[table].append(number)
+        return {table: self._facts_in(table, numbers) for table, numbers in brought.items()}
+
+    def _facts_in(self, table: str, numbers: Iterable[int]) -> int:
+        """How many facts of a copy are in kept sets, or in some held ones."""
+        status, brought = self.tables[table].status, [self.held(number).ids(table) for number in numbers]
+        coming = np.unique(np.concatenate(brought))
+        return int(np.count_nonzero(status)) + int(np.count_nonzero(status[coming] == 0))
 
     def _sent(self, boxes: Sequence[Any]) -> Sequence[Any]:
         return self._exchange.all_to_all(self.number, boxes)

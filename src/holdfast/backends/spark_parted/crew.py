@@ -20,7 +20,7 @@ from typing import Any, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from holdfast.backends.parted.placement import Placement
 from holdfast.backends.parted.shard import EXCHANGING, ShardCommand
-from holdfast.backends.protocol import Watch
+from holdfast.backends.protocol import UndoneError, Watch
 from holdfast.backends.spark_parted.folders import remove_folder
 from holdfast.backends.spark_parted.holding import FAILED, OK, Assignment, ShardReply, Shares, StateLabel, shares_of
 from holdfast.backends.spark_parted.jobs import SHUFFLE, JobSettings, LostError, ShardJob
@@ -28,6 +28,7 @@ from holdfast.backends.spark_parted.links import PlanNumbers
 from holdfast.backends.spark_parted.recording import RecordedState, record_name, remove_records
 from holdfast.backends.spark_parted.shuffle import ShuffleJob
 from holdfast.backends.spark_parted.task import Arrival
+from holdfast.backends.spark_parted.usage import OverLimitError
 from holdfast.errors import Diagnostic, LimitReached
 from holdfast.interrupts import checkpoint
 from holdfast.program.model import Relation
@@ -43,9 +44,9 @@ READING = frozenset({
     "image", "lookup",
 })  # fmt: skip
 """Commands that change nothing, or nothing that a restored shard does not get anyway."""
-_SCHEMA = frozenset({"add", "drop", "copy", "drop_copy", "hubs"})  # what a rolled back update leaves behind
+_LEFT = frozenset({"add", "drop", "copy", "drop_copy", "hubs", "free"})  # what a rolled back update leaves behind
 _TRIES = 4
-_LONG = 5_000  # entries of a journal that are worth a record
+_LONG, _LONG_SECONDS = 5_000, 300.0  # entries of a journal, and seconds of work, that are worth a record
 _SMALL = 1 << 20  # bytes of records that are not worth a new base
 
 
@@ -58,6 +59,10 @@ class LimitedWatch(Protocol):
 
     def waiting(self) -> None:
         """Other processes are at work: heed signals and the limit on seconds."""
+        ...
+
+    def check(self, what: str, nbytes: int) -> None:
+        """Raise if this number of additional bytes would exceed the limit."""
         ...
 
 
@@ -112,12 +117,15 @@ class SparkCrew:
         self._are_records_left = False  # of attempts to commit that failed
         self._is_saving = False  # images: no call of the user runs, whose seconds are counted
         self._used = 0.0  # when the job was
+        self._worked = 0.0  # seconds that the journal took
         self._turns = count(1)
         self._step = 0
         self._plans = PlanNumbers()
         self._remembering: set[str] = set()  # counters that record what an update does
         self._committed = CommittedState(0, None, (), 0, 0, 0, {}, (), 0, {}, [])
         self.functors: dict[str, bytes] = {}  # of the user, that rules call
+        self.is_undone = False
+        """Whether the shards have come back to the state before an update that is not rolled back yet."""
         self.restored = 0
         """How often the shards were restored from files."""
         _crews.add(self)
@@ -141,25 +149,24 @@ class SparkCrew:
     def obey(self, commands: Sequence[ShardCommand]) -> list[list[Any]]:
         """Have every shard do some commands, whatever is lost meanwhile."""
         with self._lock:
-            places = self._lasting_places(commands)
+            places = [place for place, command in enumerate(commands) if command[0] not in READING]
+            asked = time.monotonic()
             replies = self._reliably(lambda job: self._ask(job, commands, self._step + bool(places)))
             is_done = all(reply.kind == OK for reply in replies)
             if is_done and places:
                 answers = [[reply.answers[place] for place in places] for reply in replies]
                 self._step += 1
+                self._worked += time.monotonic() - asked
                 self._journal.append(JournalEntry(self._step, [commands[place] for place in places], answers))
             self._note(commands)
             self._report(replies)
-            if is_done and len(self._journal) > _LONG and not self._remembering:
+            if is_done and not self._remembering and self._is_much_to_repeat():
                 self.commit()
         return [reply.answers for reply in replies]
 
-    def _lasting_places(self, commands: Sequence[ShardCommand]) -> list[int]:
-        """The commands that are to be repeated after a loss."""
-        places = [place for place, command in enumerate(commands) if command[0] not in READING]
-        if not self._journal and all(commands[place][0] == "free" for place in places):
-            return []
-        return places
+    def _is_much_to_repeat(self) -> bool:
+        """Whether repeating the journal would take longer than writing what it has led to."""
+        return len(self._journal) > _LONG or self._worked > _LONG_SECONDS
 
     def _note(self, commands: Sequence[ShardCommand]) -> None:
         for name, *arguments in commands:
@@ -174,6 +181,9 @@ class SparkCrew:
             self._report_usage(replies)
         for reply in replies:
             if reply.kind == FAILED:
+                match reply.answers:
+                    case OverLimitError(args=(what, nbytes)) if isinstance(self._watch, LimitedWatch):
+                        self._watch.check(what, nbytes)
                 raise reply.answers
 
     def _report_usage(self, replies: Sequence[ShardReply]) -> None:
@@ -285,7 +295,8 @@ class SparkCrew:
             self._journal.clear()
             return RuntimeError(message)
         self.roll_back()
-        return SparkFailure(Diagnostic("E1005", message, help="the update was rolled back: repeat it"))
+        self.is_undone = True
+        return UndoneError(Diagnostic("E1005", message, help="the update was rolled back: repeat it"))
 
     def _repeat(self, job: AnyJob, commands: Sequence[ShardCommand], step: int) -> list[list[Any]]:
         with self.unlimited():
@@ -380,6 +391,7 @@ class SparkCrew:
                 deferred[0],
                 [],
             )
+            self._worked = 0.0
             self._forget_files(is_new_base=is_base and known.base is not None)
             if is_base or self._are_records_left:
                 remove_records(self._settings.folder, self._committed.names)
@@ -397,7 +409,9 @@ class SparkCrew:
 
     def _places(self) -> tuple[ShardCommand, ...]:
         placement = self._placement
-        copies = [copy for copies in placement.copies.values() for copy in copies.values()]
+        copies = [
+            copy for copies in placement.copies.values() for copy in copies.values() if placement.is_kept(copy.name)
+        ]
         spread = {name: placement.spread[name] for name in placement.primary}
         return ("hubs", placement.hubs, spread), *(("copy", copy, placement.spread[copy.name]) for copy in copies)
 
@@ -415,8 +429,8 @@ class SparkCrew:
             for place, entry in enumerate(self._journal):
                 begin = next((n for n, c in enumerate(entry.commands) if c[0] == "remember" and c[2]), None)
                 if begin is not None:
-                    first = _kept(entry, [n < begin or c[0] in _SCHEMA for n, c in enumerate(entry.commands)])
-                    rest = [_kept(e, [c[0] in _SCHEMA for c in e.commands]) for e in self._journal[place + 1 :]]
+                    first = _kept(entry, [n < begin or c[0] in _LEFT for n, c in enumerate(entry.commands)])
+                    rest = [_kept(e, [c[0] in _LEFT for c in e.commands]) for e in self._journal[place + 1 :]]
                     self._journal[place:] = [each for each in (first, *rest) if each.commands]
                     return
 
@@ -426,7 +440,7 @@ class SparkCrew:
             self.abandon()
             self._journal.clear()
             self._remembering.clear()
-            self._plans = PlanNumbers()
+            self._plans, self.is_undone = PlanNumbers(), False
 
 
 def release_idle(but: SparkCrew | None = None) -> None:
@@ -440,11 +454,21 @@ def release_idle(but: SparkCrew | None = None) -> None:
 
 
 def _are_equal(entry: JournalEntry, answers: Sequence[Sequence[Any]]) -> bool:
-    """Whether shards have answered as before.  Facts that only a rolled back update has seen need not be known."""
-    compared = [place for place, command in enumerate(entry.commands) if not (command[0] == "given" and command[3])]
+    """Whether shards have answered as before."""
     return all(
-        now[place] == before[place] for now, before in zip(answers, entry.answers, strict=True) for place in compared
+        _compared(command, one) == _compared(command, other)
+        for now, before in zip(answers, entry.answers, strict=True)
+        for command, one, other in zip(entry.commands, now, before, strict=True)
     )
+
+
+def _compared(command: ShardCommand, answer: Any) -> Any:
+    """What an answer says of the state.
+
+    Not the number of founded instances: a fact that is not in I has any rank, of the last time it was there.  Its Cw
+    is set when it enters, and not read before.
+    """
+    return answer[0] if command[0] == "apply_ranked" else answer
 
 
 def _ends_an_update(command: ShardCommand) -> bool:

@@ -168,11 +168,11 @@ class HeldShards:
 
     def __init__(self, folder: str, images: str | None = None) -> None:
         self.folder, self._images = folder, images
-        self.dictionary = ReplicaDictionary()
         self.plans: dict[int, KnownThing] = {}
         self.numbers: tuple[int, ...] = ()
         self._shards: list[RecordedShard] = []
         self._limits, self._watches = TaskLimits(), list[TaskWatch]()
+        self.dictionary = ReplicaDictionary(self._limits)
 
     @property
     def label(self) -> StateLabel:

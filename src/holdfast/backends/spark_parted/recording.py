@@ -135,6 +135,7 @@ class RecordedShard(Shard):
         self.images: str | None = None
         """The folder for images on this machine, if any are wanted."""
         self._recorded: str | None = None  # the name of the last record
+        self._held_before = frozenset[int]()  # the sets and bags that an update has found
         self._imaged = 0  # the bytes of the tables when the last image was written, if that was after the base
         self.functors: dict[str, UserFunctor] = {}
         self._touched = touched = TouchedRows(self.tables)
@@ -177,16 +178,20 @@ class RecordedShard(Shard):
         super().do_count(name, what, step)
 
     def do_enter(self, tree: SetTree, rank: int) -> None:
-        """As any shard: ranks change.
-
-        Rolling back also takes them from facts that are not in I: a shard that was lost and restored never had them,
-        and has to count the same founded instances.
-        """
-        entered = self.only_primaries(self.built(tree))
-        self._touch(entered)
-        if self.ranking.founded.remembers:
-            self.ranking.remember(entered)
+        """As any shard: ranks change."""
+        self._touch(self.only_primaries(self.built(tree)))
         super().do_enter(tree, rank)
+
+    def do_remember(self, name: str, remembers: bool) -> None:
+        """As any shard; an update begins or ends."""
+        super().do_remember(name, remembers)
+        if name == self.nonrecursive.column and remembers:
+            self._held_before = frozenset(self._held)
+
+    def do_roll_back(self, name: str) -> None:
+        """As any shard; what the update held is not read again, and a restored shard never held it."""
+        super().do_roll_back(name)
+        self._held = {number: held for number, held in self._held.items() if number in self._held_before}
 
     def do_restart_ranks(self) -> None:
         """As any shard: all ranks change."""
@@ -257,7 +262,7 @@ class RecordedShard(Shard):
                     arrays[f"h{len(held)}.rows"] = self.tables[name].rows[ids]
                     arrays |= {} if weights is None else {f"h{len(held)}.weights": weights}
                     held.append((number, name, isinstance(facts, MemoryBag)))
-        return {"tables": tables, "held": held, "dropped": dropped}, arrays
+        return {"tables": tables, "held": held, "over": sorted(self._over), "dropped": dropped}, arrays
 
     def do_image(self, name: str) -> None:
         """Write an image of the state after a record, which is the current one, unless the last image is nearly as
@@ -347,6 +352,8 @@ class RecordedShard(Shard):
             if has_ranks:
                 self.ranking.numbers(name, ids, has_some=True)
                 self.ranking.set_numbers(name, ids, arrays[f"{place}.rank"], arrays[f"{place}.founded"])
+            else:  # or ranks have begun anew
+                self.ranking.drop(name)
 
     def _hold_again(self, about: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
         """The sets and bags that the driver still had."""
@@ -358,6 +365,7 @@ class RecordedShard(Shard):
                 found[name] = self.tables[name].intern(np.ascontiguousarray(arrays[f"h{place}.rows"]))
                 if f"h{place}.weights" in arrays:
                     weights.setdefault(number, {})[name] = arrays[f"h{place}.weights"]
+        self._over = frozenset(about["over"])
         for (number, is_bag), ids in rows.items():
             if is_bag:
                 self._held[number] = MemoryBag(self.tables, ids, weights.get(number, {}))

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from holdfast.backends.spark_parted.links import Link
+from holdfast.settings import UNLIMITED, Memory
 from holdfast.values import Type, Value
 from holdfast.values.dictionary import Codes, Dictionary
 from holdfast.values.record_ids import RecordIds
@@ -105,8 +106,8 @@ def _asked(connection: Link, request: tuple[str, int, Any]) -> Any:
 class ReplicaDictionary(Dictionary):
     """The values of the driver's dictionary up to some id."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, memory: Memory = UNLIMITED) -> None:
+        super().__init__(memory)
         self._ids: ReplicaIds = ReplicaIds(self._ask)
         self.connection: Link | None = None  # of the current job
         self.newest = 0

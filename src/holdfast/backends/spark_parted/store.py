@@ -15,7 +15,7 @@ from holdfast.backends.abilities import Frames, ModuleBudget
 from holdfast.backends.parted.handles import HeldFacts, KeptSet, PartedFacts, own
 from holdfast.backends.parted.partition import AnyParted
 from holdfast.backends.parted.store import PartedBackend
-from holdfast.backends.protocol import Engine, Facts, Watch
+from holdfast.backends.protocol import Engine, Facts, UndoneError, Watch
 from holdfast.backends.spark_parted.crew import SparkCrew, release_idle
 from holdfast.backends.spark_parted.folders import frame_folder, new_folder
 from holdfast.backends.spark_parted.frames import GivenFrame, ShardRows, schema_of, taken_in, with_records
@@ -105,12 +105,16 @@ class SparkPartedBackend(PartedBackend, ModuleBudget, Frames):
             self._driver.ask()
             try:
                 self.crew.commit()
+            except UndoneError:
+                raise
             except Exception:
                 self._commit_again()
 
     def _commit_again(self) -> None:
         try:
             self.crew.commit()
+        except UndoneError:
+            raise
         except Exception as error:
             if not self.crew.version:  # the knowledge base was being opened
                 raise
@@ -118,6 +122,10 @@ class SparkPartedBackend(PartedBackend, ModuleBudget, Frames):
 
     def restore(self) -> None:
         """The shards hold the committed version again; if they cannot be reached, from when they can."""
+        if self.crew.is_undone:
+            self.crew.is_undone = False
+            self._forget_update()
+            return
         with self.crew.unlimited():
             try:
                 super().restore()
@@ -126,6 +134,7 @@ class SparkPartedBackend(PartedBackend, ModuleBudget, Frames):
                 self.crew.abandon()
                 self._forget_update()
             self.crew.roll_back()
+            self.crew.is_undone = False
 
     def _forget_update(self) -> None:
         """The shards know nothing of an update."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import AbstractContextManager, nullcontext
 
 from holdfast.quick_dataclass import dataclass
 
@@ -17,7 +18,10 @@ class Usage:
 
 
 class OverLimitError(Exception):
-    """The shards of a task have passed a limit; the driver knows which when it has the usage of all."""
+    """The shards of a task have passed a limit; the driver knows which when it has the usage of all.
+
+    Its arguments, if it has any, are what is about to be made and its bytes.
+    """
 
 
 class TaskLimits:
@@ -31,6 +35,21 @@ class TaskLimits:
     def begin(self, most: tuple[float, float]) -> None:
         """A command of the driver begins."""
         self.most, self.facts = most, 0
+
+    # --- the memory of the strings that shards make ----------------------------------------------------
+
+    def grown(self, what: str, nbytes: int) -> None:
+        """Do nothing: the driver counts the strings, each once."""
+
+    def holding(self, what: str, nbytes: int) -> AbstractContextManager[None]:
+        """Check; it is not held for long."""
+        self.check(what, nbytes)
+        return nullcontext()
+
+    def check(self, what: str, nbytes: int) -> None:
+        """Raise if so many more bytes exceed the limit."""
+        if self.bytes + nbytes > self.most[1]:
+            raise OverLimitError(what, nbytes)
 
 
 class TaskWatch:
