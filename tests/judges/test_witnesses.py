@@ -31,6 +31,8 @@ BODIES = [
     "y = count : { e(w, _) }, m = max v : { e(w, v) }, w > 1",
     "m = max v : { e(w, v) }, y = count : { e(w, _) }, w > 1",
     "m = max v : { e(w, v) }, y = max v : { e(v, w) }",
+    "y = min v : { e(m, v) }, m = max v - 1 : { e(w, v) }, w > 1",
+    "m = max v - 1 : { e(w, v) }, y = min v : { e(m, v) }, w > 1",
 ]
 
 

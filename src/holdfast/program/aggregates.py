@@ -99,7 +99,7 @@ class Expander:
         waiting, bound = list(flat.pending), Bound(flat.literals)
         while waiting:
             look_at_the_clock()
-            chosen = self._next(waiting, bound, here)
+            chosen = self._next(waiting, bound, flat, here)
             waiting.remove(chosen)
             before = len(work[0])
             work = [new for body in work for new in self._expand(place, chosen, body, bound, here)]
@@ -109,16 +109,20 @@ class Expander:
                 return []
         return work
 
-    def _next(self, waiting: list[Pending], bound: Bound, here: frozenset[str]) -> Pending:
+    def _next(self, waiting: list[Pending], bound: Bound, flat: Flat, here: frozenset[str]) -> Pending:
         """The aggregate to expand next, whatever their order: one that lacks nothing, or one with witnesses."""
-        lacking = [set(_shared(pending, here)) - bound.places.keys() for pending in waiting]
-        ready = [pending for pending, lacks in zip(waiting, lacking, strict=True) if not lacks]
-        if ready:
-            return ready[0]
-        able = [(p, lacks) for p, lacks in zip(waiting, lacking, strict=True) if _can_witness(p, lacks)]
+        lacking = [(pending, set(_shared(pending, here)) - bound.places.keys()) for pending in waiting]
+        ready = next((pending for pending, lacks in lacking if not lacks), None)
+        if ready is not None:
+            return ready
+        can = [(pending, lacks) for pending, lacks in lacking if _can_witness(pending, lacks)]
+        able = [(p, lacks) for p, lacks in can if not lacks & _bound_by_others(p, waiting, bound, flat)]
         for place, (one, lacks) in enumerate(able):
             for other, others in able[:place]:
                 self._report_two(one, other, sorted(lacks & others))
+        if can and not able:  # what it lacks comes from the results of others, which wait for it
+            one, lacks = can[0]
+            self._mutual(one, next(pending for pending in waiting if pending is not one), sorted(lacks))
         return able[0][0] if able else waiting[0]
 
     def _report_two(self, one: Pending, other: Pending, names: list[str]) -> None:
@@ -361,6 +365,13 @@ def _shared(pending: Pending, here: frozenset[str]) -> list[str]:
 def _can_witness(pending: Pending, names: set[str]) -> bool:
     """Whether some variables can take their values from the rows that attain an aggregate's extremum."""
     return pending.aggregate.function in EXTREMES and names <= _binds(pending)
+
+
+def _bound_by_others(pending: Pending, waiting: list[Pending], bound: Bound, flat: Flat) -> set[str]:
+    """What is bound when all other aggregates that wait have their results."""
+    found = Bound(flat.literals)
+    found.add([*bound.places, *(other.variable.name for other in waiting if other is not pending)])
+    return set(found.places)
 
 
 def _binds(pending: Pending) -> set[str]:
