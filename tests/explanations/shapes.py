@@ -321,7 +321,7 @@ SHAPES = {
         last(x, z) :- node(x), m = max y : { e(x, y) }, z = y, m > 1.
         free(x, y) :- node(x), m = max y : { e(x, y) }, !node(y).
         next(x, z) :- m = min y : { e(x, y) }, e(y, z).
-        both(x, m, n) :- node(x), m = min y : { e(x, y) }, n = max y : { e(x, y) }, y < 3.
+        both(x, m, n) :- node(x), n = count : { e(y, _) }, m = min y : { e(x, y) }, y < 3.
         met(x, n) :- node(x), m = max y : { e(x, y) }, n = count : { e(_, y) }, y >= 0.
         bare(x) :- node(x), !e(x, y), m = max y : { node(y) }.
         """,

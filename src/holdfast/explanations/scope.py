@@ -66,7 +66,8 @@ def scopes(items: Sequence[tree.Formula], around: frozenset[str], used: frozense
     """The scopes of formulas that hold together, by their ids.
 
     Aggregates take turns: one sees what the plain formulas bind, and what those before it give and are attained by.
-    The first is the one for which all is bound that it shares, else the one that is written first.
+    The first is the one for which all is bound that it shares, else a minimum or maximum for which no result of another
+    one will bind it: that is attained by what it lacks.
     """
     used = used.union(*(variables(item, False) for item in items))
     inner = {id(item): [node for node in many_valued(item) if isinstance(node, tree.Aggregate)] for item in items}
@@ -74,13 +75,29 @@ def scopes(items: Sequence[tree.Formula], around: frozenset[str], used: frozense
     seen: dict[int, frozenset[str]] = {}
     bound = closure([item for item in items if not inner[id(item)]], around)
     while waiting:
-        node = next((node for node in waiting if variables(node) & used <= bound), waiting[0])
+        ready = [node for node in waiting if variables(node) & used <= bound]
+        node = ready[0] if ready else _attained_next(waiting, items, inner, bound, used)
         waiting = [other for other in waiting if other is not node]
         seen[id(node)] = bound
         settled = [item for item in items if all(id(each) in seen for each in inner[id(item)])]
         bound = closure(settled, bound | FormulaScope(bound, used).witness(node))
     firsts = {place: seen[id(nodes[0])] if nodes else bound for place, nodes in inner.items()}
     return {id(item): FormulaScope(firsts[id(item)], used, seen) for item in items}
+
+
+def _attained_next(
+    waiting: Sequence[tree.Aggregate],
+    items: Sequence[tree.Formula],
+    inner: Mapping[int, Sequence[tree.Aggregate]],
+    bound: frozenset[str],
+    used: frozenset[str],
+) -> tree.Aggregate:
+    """The aggregate that binds variables to what attains it; the check of the program leaves at most one such."""
+    for node in waiting:
+        others = closure([item for item in items if not any(node is own for own in inner[id(item)])], bound)
+        if node.function in ("min", "max") and not (variables(node) & used - bound) & others:
+            return node
+    return waiting[0]
 
 
 def cost(item: tree.Formula, bound: frozenset[str], scope: FormulaScope) -> tuple[bool, bool, int, int] | None:
