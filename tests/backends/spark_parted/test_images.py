@@ -103,6 +103,19 @@ def test_a_mapped_image_is_not_changed(direct: Workers) -> None:
     assert before == {path: path.read_bytes() for path in before}
 
 
+def test_an_image_that_another_shard_is_writing_stays(direct: Workers) -> None:
+    kb = opened(direct)
+    crew = backend_of(kb).crew
+    folder, boot = Path(crew._settings.folder), images._BOOT.read_text(encoding="ascii").strip()
+    writing, left = (folder / f".image-base-1-abc-{boot}-{shard}-77" for shard in (0, 1))
+    for path in (writing, left):
+        path.touch()
+    [one] = [shard for shard in direct.shards_of(crew._settings.knowledge_base) if shard.number == 1]
+    one.do_image(str(crew._committed.base))
+    assert writing.exists()  # shard 1 has written one of version 1
+    assert not left.exists()
+
+
 def test_an_image_of_another_run_of_the_machine_is_not_used(
     direct: Workers, read: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -99,10 +99,10 @@ def write_image(path: Path, tables: dict[str, Table], ranking: MemoryRanking) ->
         written.unlink(missing_ok=True)
         return
     shard = path.name.rsplit("-", 1)[1]
-    for pattern in (f"image-*-{shard}", f".image-*-{shard}-*"):  # also what a killed worker has begun
-        for other in path.parent.glob(pattern):
-            if other != path:
-                other.unlink(missing_ok=True)
+    begun = [other for other in path.parent.glob(".image-*") if other.name.split("-")[-2] == shard]  # by killed workers
+    for other in (*path.parent.glob(f"image-*-{shard}"), *begun):
+        if other != path:
+            other.unlink(missing_ok=True)
 
 
 class _Writer:
