@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeAlias
 
-from holdfast.explanations.scope import Step, in_turn, is_known
+from holdfast.explanations.scope import OrderedFormula, in_turn, is_known
 from holdfast.explanations.terms import (
     NOTHING,
     Terms,
@@ -38,7 +38,6 @@ from holdfast.values.model import Record
 GroundRow: TypeAlias = tuple[Any, ...]
 Ground: TypeAlias = tuple[str, GroundRow]
 Substitution: TypeAlias = dict[str, Any]
-Names: TypeAlias = frozenset[str]
 FREE = None  # in a pattern: any value
 PREMISES = " premises"  # in a substitution: the facts that atoms were matched with
 Looking: TypeAlias = Callable[[str, GroundRow, bool], Iterable[GroundRow]]
@@ -50,7 +49,7 @@ class RuleEvaluator:
 
     def __init__(self, terms: Terms, look: Looking) -> None:
         self._terms, self._look = terms, look
-        self._orders: dict[tuple[object, ...], list[Step]] = {}
+        self._orders: dict[tuple[object, ...], list[OrderedFormula]] = {}
         self._equations: dict[tuple[str, int], tree.Comparison] = {}
 
     def instances(
@@ -88,7 +87,7 @@ class RuleEvaluator:
         return self._equations[name, id(term)]
 
     def _solve(
-        self, items: Iterable[Any], b: Substitution, around: Names, used: Names, exact: bool
+        self, items: Iterable[Any], b: Substitution, around: frozenset[str], used: frozenset[str], exact: bool
     ) -> list[Substitution]:
         """All ways to extend a substitution so that conditions hold.
 
@@ -105,7 +104,7 @@ class RuleEvaluator:
             found += some
         return found
 
-    def _one(self, step: Step, b: Substitution, exact: bool) -> Iterator[Substitution]:
+    def _one(self, step: OrderedFormula, b: Substitution, exact: bool) -> Iterator[Substitution]:
         """All ways in which one condition holds, for each value of the aggregates and ranges in it."""
         inner = {place_of(node): node for node in step.inner if place_of(node) not in b}  # those around a negation are
         found = [b]
@@ -114,7 +113,7 @@ class RuleEvaluator:
         for new in (new for each in found for new in self._holding(step, each, exact)):
             yield {name: value for name, value in new.items() if name not in inner} if inner else new
 
-    def _holding(self, step: Step, b: Substitution, exact: bool) -> Iterable[Substitution]:
+    def _holding(self, step: OrderedFormula, b: Substitution, exact: bool) -> Iterable[Substitution]:
         match step.item:
             case tree.Atom() | tree.Constraint() as test if is_test(test):
                 name = test.name.text if isinstance(test, tree.Atom) else test.function
@@ -130,7 +129,7 @@ class RuleEvaluator:
                 return [new] if (new := self._compared(comparison, b, step.bound)) is not None else []
         raise Unknown(f"the checker does not know {type(step.item).__name__}")
 
-    def _matched(self, atom: tree.Atom, b: Substitution, bound: Names, exact: bool) -> Iterator[Substitution]:
+    def _matched(self, atom: tree.Atom, b: Substitution, bound: frozenset[str], exact: bool) -> Iterator[Substitution]:
         name = self._terms.relation(atom.name)
         kinds = self._terms.kinds(name, len(atom.arguments))
         known = [is_known(a, bound) for a in atom.arguments]
@@ -163,7 +162,7 @@ class RuleEvaluator:
                 return new
         return b if self._terms.value(term, b) == value else None
 
-    def _compared(self, item: tree.Comparison, b: Substitution, bound: Names) -> Substitution | None:
+    def _compared(self, item: tree.Comparison, b: Substitution, bound: frozenset[str]) -> Substitution | None:
         for here, there in ((item.left, item.right), (item.right, item.left)):
             if item.operator == "=" and is_pattern(here) and is_known(there, bound):
                 value = self._terms.value(there, b)
@@ -173,7 +172,7 @@ class RuleEvaluator:
         values = [self._terms.value(side, b) for side in (item.left, item.right)]
         return b if compares(item.operator, *values) else None
 
-    def _each_value(self, node: Any, b: Substitution, step: Step) -> Iterator[Substitution]:
+    def _each_value(self, node: Any, b: Substitution, step: OrderedFormula) -> Iterator[Substitution]:
         """A range, or an aggregate, computed anew over the distinct substitutions of its body."""
         if not isinstance(node, tree.Aggregate):
             values = [self._terms.value(a, b) for a in node.arguments]

@@ -122,7 +122,7 @@ def costs(
     return ready
 
 
-class Step(NamedTuple):
+class OrderedFormula(NamedTuple):
     """A formula in its turn, what it can see, and what is bound before it."""
 
     item: Any
@@ -133,12 +133,12 @@ class Step(NamedTuple):
 
 def in_turn(
     items: Sequence[tree.Formula], bound: frozenset[str], around: frozenset[str], used: frozenset[str]
-) -> list[Step]:
+) -> list[OrderedFormula]:
     """Formulas that hold together, in their order."""
-    seen, waiting, steps = scopes(items, around, used), list(items), list[Step]()
+    seen, waiting, steps = scopes(items, around, used), list(items), list[OrderedFormula]()
     while waiting:
         item = waiting.pop(costs(waiting, bound, seen)[0][1])
-        steps.append(step := Step(item, seen[id(item)], bound, many_valued(item)))
+        steps.append(step := OrderedFormula(item, seen[id(item)], bound, many_valued(item)))
         attained = (step.scope.witness(node) for node in step.inner if isinstance(node, tree.Aggregate))
         bound = (binds(item, bound) or bound).union(*attained)
     return steps
