@@ -149,7 +149,7 @@ def bindable(items: Sequence[tree.Formula], used: frozenset[str] = frozenset()) 
     around = frozenset[str]().union(*(variables(item) for item in items if isinstance(item, tree.Disjunction)))
     some = scopes(items, around, used)
     inner = ((item, node) for item in items for node in many_valued(item) if isinstance(node, tree.Aggregate))
-    return closure(items, around).union(*(some[id(item)].witness(node) for item, node in inner))
+    return closure(items, around.union(*(some[id(item)].witness(node) for item, node in inner)))
 
 
 def bound_in(body: tree.Formula, used: frozenset[str]) -> frozenset[str]:
