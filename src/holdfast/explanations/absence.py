@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from holdfast.explanations.matching import ANY, Binding, Fact, FactPattern, Matcher, bindings_in_order
 from holdfast.explanations.proof import Complete, ProofStep, complete_json, fact_text, quoted
-from holdfast.explanations.scope import bindable
+from holdfast.explanations.scope import bindable_or_attained
 from holdfast.explanations.short_names import ShortNames
 from holdfast.explanations.terms import NoValue, text_of
 from holdfast.explanations.written_rules import RuleHead
@@ -212,7 +212,9 @@ def obstacle(source: Matcher, rule: RuleHead, pattern: FactPattern) -> Obstacle 
         waiting.remove(item)
         ways = len(given)
         try:
-            given_now = _alike(source.solve(item, given[:_LOOKED_AT], bindable(others, mentioned), mentioned))
+            given_now = _alike(
+                source.solve(item, given[:_LOOKED_AT], bindable_or_attained(others, mentioned), mentioned)
+            )
         except NoValue as error:
             return Obstacle(rule.name, text, held, total, ways, str(error))
         if not given_now:

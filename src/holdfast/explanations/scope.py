@@ -144,14 +144,24 @@ def in_turn(
     return steps
 
 
-def bindable(items: Sequence[tree.Formula], used: frozenset[str] = frozenset()) -> frozenset[str]:
-    """All variables that conditions can bind without a head; each alternative may bind what it mentions."""
-    around = frozenset[str]().union(*(variables(item) for item in items if isinstance(item, tree.Disjunction)))
+def bindable(items: Sequence[tree.Formula]) -> frozenset[str]:
+    """All variables that conditions can bind without a head, but for what attains a minimum or maximum: an aggregate
+    must not see that of itself.  Each alternative may bind what it mentions."""
+    return closure(items, _mentioned_by_alternatives(items))
+
+
+def bindable_or_attained(items: Sequence[tree.Formula], used: frozenset[str]) -> frozenset[str]:
+    """All variables that conditions can bind without a head, for others that see them."""
+    around = _mentioned_by_alternatives(items)
     some = scopes(items, around, used)
     inner = ((item, node) for item in items for node in many_valued(item) if isinstance(node, tree.Aggregate))
     return closure(items, around.union(*(some[id(item)].witness(node) for item, node in inner)))
 
 
+def _mentioned_by_alternatives(items: Sequence[tree.Formula]) -> frozenset[str]:
+    return frozenset[str]().union(*(variables(item) for item in items if isinstance(item, tree.Disjunction)))
+
+
 def bound_in(body: tree.Formula, used: frozenset[str]) -> frozenset[str]:
     """The variables that a body binds: not those that belong to a negation or an aggregate."""
-    return frozenset[str]().union(*(bindable(items, used) for items in alternatives(body)))
+    return frozenset[str]().union(*(bindable_or_attained(items, used) for items in alternatives(body)))
