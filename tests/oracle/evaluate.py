@@ -168,10 +168,10 @@ class Evaluation:
         reach = reachable(below)
         return {
             name: column
-            for head, _ in self.rules
+            for head, body in self.rules
             for column, argument in enumerate(head.arguments)
             if isinstance(argument, tree.HeadAggregate) and argument.function in ("sum", "count")
-            if (name := self.name(head.name)) in reach[name]
+            if any((name := self.name(head.name)) in {read, *reach[read]} for read, _ in self.reads(body, False))
         }
 
     def reads(self, node: object, head_aggregate: bool) -> Iterable[tuple[str, bool]]:

@@ -111,10 +111,11 @@ class Expander:
 
     def _next(self, waiting: list[Pending], bound: Bound, flat: Flat, here: frozenset[str]) -> Pending:
         """The aggregate to expand next, whatever their order: one that lacks nothing, or one with witnesses."""
-        lacking = [(pending, set(_shared(pending, here)) - bound.places.keys()) for pending in waiting]
-        ready = next((pending for pending, lacks in lacking if not lacks), None)
+        known = bound.places.keys()
+        ready = next((pending for pending in waiting if known >= set(_shared(pending, here))), None)
         if ready is not None:
             return ready
+        lacking = [(pending, set(_shared(pending, here)) - known) for pending in waiting]
         can = [(pending, lacks) for pending, lacks in lacking if _can_witness(pending, lacks)]
         able = [(p, lacks) for p, lacks in can if not lacks & _bound_by_others(p, waiting, bound, flat)]
         for place, (one, lacks) in enumerate(able):

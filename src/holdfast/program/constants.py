@@ -72,6 +72,8 @@ def number(literal: tree.Number, type: Type, negative: bool = False) -> int | fl
         return _finite(value)
     if not SMALLEST[wanted] <= value <= LARGEST[wanted]:
         raise DoesNotFitError("E0405", f" into {wanted.value}")
+    if type is Type.ANY and value > LARGEST[Type.NUMBER]:
+        raise DoesNotFitError("E0405", " into any, whose integers have the range of number")
     return value
 
 
