@@ -48,6 +48,16 @@ def test_a_held_set_has_no_facts_of_a_dropped_relation(shard: Shard) -> None:
     assert not shard.held(0).rows
 
 
+def test_a_set_of_an_update_has_no_facts_of_a_dropped_relation(shard: Shard) -> None:
+    """An update that is rolled back may drop what it has deleted facts of."""
+    shard.do_put("deleted", 0)
+    shard.do_drop("p")
+    shard.do_clear("deleted")
+    shard.do_add(numbers("p", 2))
+    shard.do_given(1, {"p": [ROWS]}, False)
+    assert shard.do_sizes(("kept", "deleted")) == {}
+
+
 def test_a_fact_is_known_while_a_set_has_it(shard: Shard) -> None:
     new = np.array([(7, 7)], np.int64)
     assert shard.do_given(1, {"p": [new]}, True) == {}

@@ -135,6 +135,11 @@ class Listed(Kept):
         own(fewer).snapshot().restatus(self.bit, NO_BITS, self._column)
         return self
 
+    def forget(self, predicate: str) -> None:
+        """A table was dropped, perhaps in the middle of an update; another may take its name."""
+        super().forget(predicate)
+        self._lists.pop(predicate, None)
+
     def mend(self) -> None:
         """A change was interrupted; the bits are already cleared."""
         self._lists = {}

@@ -339,7 +339,7 @@ class MemoryBackend(
         able = self.able(plans, sources)
         if not able:
             return self.no_heads
-        if len(able) == 1 and not quotas and self.profile is None and isinstance(able[0], Plan):
+        if len(able) == 1 and not quotas and isinstance(able[0], Plan):
             return self._heads_of(able[0], sources)
         return self._heads(able, sources, quotas)
 
@@ -350,9 +350,24 @@ class MemoryBackend(
             self._virtual.prepare(plan)
         pipeline = self._pipeline(plan)
         with self.seen((pipeline,), sources) as views:
+            if self.profile is not None:
+                return MemoryBag(self.tables, *collected(self._profiled_heads(pipeline, views, self.profile)))
             by_groups = grouped(pipeline, views, self.dictionary)
             found = pipeline.heads(views) if by_groups is None else by_groups.heads(views)
             return MemoryBag(self.tables, *collected(found))
+
+    def _profiled_heads(self, pipeline: CompiledPlan, views: ReadViews, profile: PlanProfile) -> Iterable[Heads]:
+        figures, heads = profile.of(pipeline.plan), self.tables[pipeline.plan.rule.predicate]
+        pipeline.counts = figures.rows
+        before, begun = heads.size, perf_counter()
+        found = pipeline.heads(views)
+        figures.seconds += perf_counter() - begun
+        if not isinstance(found, tuple):
+            return _profiled(iter(found), figures, self.tables)
+        for each in found:
+            _note_heads(figures, each)
+        figures.new += heads.size - before
+        return found
 
     @in_small_pages
     def _heads(self, plans: Sequence[AnyPlan], sources: Mapping[Read, Facts], quotas: Mapping[Plan, Ids]) -> MemoryBag:

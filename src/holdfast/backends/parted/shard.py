@@ -270,8 +270,10 @@ class Shard(MemoryBackend):
             self.drop_relation(table)
 
     def drop_relation(self, name: str) -> None:
-        """Forget a relation and its facts, also those that are held."""
+        """Forget a relation and its facts, also those that are held or in sets of an update that is rolled back."""
         super().drop_relation(name)
+        for kept in map(self.kept, OF_UPDATES):
+            kept.forget(name)
         self._renumber(name, NO_IDS)
 
     def _pack(self, name: str) -> None:
