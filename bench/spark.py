@@ -46,7 +46,10 @@ WARM_UP = 20_000
 BY_HAND, SCRATCH = "PySpark by hand", "from scratch"
 _SHARDS = {"direct": "parted", "shuffle": "shuffle"}  # how rows move, and what it is called here
 _TICKS = os.sysconf("SC_CLK_TCK")
-_TELLING = {"spark.ui.retainedStages": "10000"}  # so that shuffles can be asked for
+_TELLING = {
+    "spark.ui.retainedStages": "10000",  # so that shuffles can be asked for
+    "spark.sql.constraintPropagation.enabled": "false",  # with it, loops of localCheckpoint fail: key not found
+}
 _SETTINGS = {"closure": _TELLING, "universities": _TELLING}
 
 
