@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from random import Random
+from typing import Any
 
 import pytest
 
 import holdfast
 from holdfast.backends.parted.driver import Driver
+from holdfast.backends.parted.shard import ShardCommand
 from holdfast.explanations.proof import fact_text
 from holdfast.knowledge import copies, far_lookup
 from holdfast.knowledge.relations import written_name
@@ -51,17 +54,27 @@ def test_the_same_explanations_on_shards() -> None:
     assert str(here.supports("path(30, 34)")) == str(there.supports("path(30, 34)"))
 
 
-@pytest.fixture
-def requests(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
-    """The first command of each request to the shards; with the shuffle exchange each is a job, or more.
+class Requests(list[str]):
+    """The first command of each request to the shards; with the shuffle exchange each is a job, or more."""
 
-    Relations are fetched whole only if they have two facts.
-    """
-    made: list[str] = []
-    asked = Driver._asked
-    monkeypatch.setattr(
-        Driver, "_asked", lambda driver, commands: made.append(commands[0][0]) or asked(driver, commands)
-    )
+    pause: float = 0
+
+    def note(self, name: str) -> None:
+        """A request begins."""
+        self.append(name)
+        time.sleep(self.pause)
+
+
+@pytest.fixture
+def requests(monkeypatch: pytest.MonkeyPatch) -> Iterator[Requests]:
+    """Relations are fetched whole only if they have two facts."""
+    made, asked = Requests(), Driver._asked
+
+    def noted(driver: Driver, commands: list[ShardCommand]) -> list[list[Any]]:
+        made.note(commands[0][0])
+        return asked(driver, commands)
+
+    monkeypatch.setattr(Driver, "_asked", noted)
     monkeypatch.setattr(far_lookup, "SMALL", 2)
     yield made
 
@@ -110,7 +123,7 @@ def test_a_level_of_a_proof_is_one_request(requests: list[str]) -> None:
 
 
 @pytest.mark.only_in_memory("compares engines of its own")
-def test_repairs_on_shards(requests: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_repairs_on_shards(requests: Requests, monkeypatch: pytest.MonkeyPatch) -> None:
     here, there = twice(RULES, {"edge": EDGES})
     asked = {"unmake": ["path(20, 23)"], "edits": 1, "limit": 3, "seconds": None}
     requests.clear()
@@ -120,9 +133,11 @@ def test_repairs_on_shards(requests: list[str], monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(copies, "MOST_COPIED", 0)
     assert str(there.repair(**asked)) == str(found)  # type: ignore[arg-type]
     requests.clear()
-    with pytest.raises(holdfast.errors.LimitReached, match=r"no repair was found within 1e-06 seconds"):
-        there.repair(make=["path(3, 12)"], seconds=1e-6)  # too short for any update to be tried
-    assert len(requests) < 100
+    monkeypatch.setattr(requests, "pause", 0.02)  # seconds: an update takes over a hundred requests
+    with pytest.raises(holdfast.errors.LimitReached, match=r"no repair was found within 1 seconds"):
+        there.repair(make=["path(3, 12)"], seconds=1)
+    assert "put" in requests and len(requests) < 100  # the limit ended an update that was being tried
+    monkeypatch.setattr(requests, "pause", 0)
     assert there.why("path(20, 23)") is not None
 
 
