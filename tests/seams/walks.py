@@ -9,7 +9,7 @@ from random import Random
 from typing import Any
 
 import holdfast
-from holdfast.errors import HoldfastError
+from holdfast.errors import HoldfastError, UsageError
 
 from .drawing import Draw, Query, functor_values
 from .judge import State, answers, derived, encoded
@@ -356,7 +356,12 @@ class Walk:
             return
         fact = f"{relation.written}({', '.join(map(text, row, relation.types))})"
         self.log.append(f"kb.why({fact!r}), kb.why_not({fact!r})")
-        proof, absence = self.kb.why(fact), self.kb.why_not(fact)
+        try:
+            proof, absence = self.kb.why(fact), self.kb.why_not(fact)
+        except UsageError as error:  # the rules that there are give a column another type than the generator meant
+            assert not self.draw.typed and error.diagnostics[0].code == "E0941", error
+            self.refused(error, "why")
+            return
         holds = given(row, relation) in self.expected(self.stand)[relation.key]
         if (proof is not None, absence is None) != (holds, holds):
             raise WrongError(f"{fact} holds: {holds}, but its proof is {proof} and its absence {absence}")
