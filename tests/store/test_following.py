@@ -13,7 +13,7 @@ import pytest
 import holdfast
 from holdfast import KnowledgeBase, Update
 from holdfast.knowledge.following import Following
-from holdfast.store import publishing
+from holdfast.store import publishing, reading
 from holdfast.store.reading import read_store
 from holdfast.store.writing import Store
 
@@ -68,6 +68,24 @@ def test_a_reader_stays_where_it_is_until_it_refreshes(pair: Any, compacts: bool
         assert whole(reader) == whole(writer)
         assert reader.refresh() == writer.version
     assert not reloads
+
+
+def test_a_snapshot_is_deleted_while_a_reader_checks_it(pair: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    writer, reader = pair
+    digest, turns = reading.file_digest, iter(range(2))
+
+    def late(path: Path) -> str:
+        for _ in turns:  # the first keeps the manifest of the snapshot before it, the second does not
+            writer.apply(edge((writer.version, 78)))
+            writer.compact()
+        return digest(path)
+
+    writer.apply(edge((3, 4)))
+    writer.compact()
+    monkeypatch.setattr(reading, "file_digest", late)
+    assert reader.refresh() == writer.version
+    assert whole(reader) == whole(writer)
+    assert next(turns, None) is None
 
 
 def test_a_reader_that_slept_through_two_snapshots_loads_the_state_anew(pair: Any, reloads: list[int]) -> None:

@@ -227,9 +227,11 @@ def closing(number: int, end: int, last: bytes) -> dict[str, object]:
 
 
 def _check(folder: Path, path: str, expected: str) -> None:
-    if not (folder / path).is_file():
-        raise damaged(folder, f"{path} is missing")
-    if file_digest(folder / path) != expected:
+    try:
+        is_intact = file_digest(folder / path) == expected
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+        raise damaged(folder, f"{path} is missing") from None
+    if not is_intact:
         raise damaged(folder, f"{path} is not what was written")
 
 
