@@ -70,12 +70,12 @@ class Workers:
         self.jobs += 1
         return _ThreadJob(self, *arguments)
 
-    def run(self, told: TaskSettings, tasks: int) -> None:
+    def run(self, settings: TaskSettings, tasks: int) -> None:
         """The tasks of a job, each in one of the workers."""
-        held = self._held.setdefault(told.knowledge_base, [])
+        held = self._held.setdefault(settings.knowledge_base, [])
         held += [{} for _ in range(tasks - len(held))]
         self.dice.shuffle(held)
-        running = [Thread(target=_task, args=(told, n, LOOPBACK, held[n]), daemon=True) for n in range(tasks)]
+        running = [Thread(target=_task, args=(settings, n, LOOPBACK, held[n]), daemon=True) for n in range(tasks)]
         for task in running:
             task.start()
         for task in running:
@@ -143,8 +143,8 @@ class _ThreadJob(ShardJob):
         self._workers = workers
         super().__init__(*arguments)
 
-    def _run_tasks(self, told: TaskSettings) -> None:
-        self._workers.run(told, self.tasks)
+    def _run_tasks(self, settings: TaskSettings) -> None:
+        self._workers.run(settings, self.tasks)
 
 
 class _ThreadMoves(ShuffleJob):
