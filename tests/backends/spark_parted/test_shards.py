@@ -150,6 +150,36 @@ def test_any_rules_while_all_memory_is_lost(workers: Workers, monkeypatch: pytes
     assert workers.exchange == SHUFFLE or (workers.jobs > 10 and any(mapped))
 
 
+def test_ranks_of_a_trial_do_not_count_after_a_loss(direct: Workers, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What an update tried out left on facts outside I is on the live shards only, so it must not be compared."""
+    obey, unrepeatable = crew.SparkCrew.obey, crew.SparkCrew._unrepeatable
+    asked, differing, lost_at = count(1), list[object](), 0
+
+    def losing(self: crew.SparkCrew, commands: list[tuple[object, ...]]) -> list[list[object]]:
+        if next(asked) == lost_at:
+            direct.lose_memory()
+        return obey(self, commands)
+
+    def noted(self: crew.SparkCrew) -> Exception:
+        differing.append(self)
+        return unrepeatable(self)
+
+    monkeypatch.setattr(crew.SparkCrew, "obey", losing)
+    monkeypatch.setattr(crew.SparkCrew, "_unrepeatable", noted)
+    rules, chain = CLOSURE + "path(x, z) :- path(x, y), path(y, z).", {"edge": [(n, n + 1) for n in range(4)]}
+    more = {"edge": [(4, 5), (5, 0), (9, 2)]}
+    expected = set(holdfast.from_text(rules, facts={"edge": [(2, 3), (3, 4), *more["edge"]]})["path"])
+    for place in range(1, 40, 3):
+        kb = holdfast.from_text(rules, facts=chain, engine=direct.engine(2), modules=())
+        kb.apply(holdfast.Update(delete={"edge": [(0, 1)]}), algorithm="dred-ranked")
+        kb.what_if(holdfast.Update(insert=more), algorithm="dred-ranked")
+        asked, lost_at = count(1), place
+        kb.apply(holdfast.Update(delete={"edge": [(1, 2)]}, insert=more), algorithm="dred-ranked")
+        lost_at = 0
+        assert set(kb["path"]) == expected
+    assert direct.jobs > 13 and not differing
+
+
 @pytest.mark.usefixtures("small_amounts")
 def test_any_rules_while_cores_come_and_go(direct: Workers, monkeypatch: pytest.MonkeyPatch) -> None:
     obey, dice, tasks = crew.SparkCrew.obey, Random(7), set[int]()
