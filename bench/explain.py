@@ -1,6 +1,7 @@
 """`python -m bench.explain`: what explanations cost on about a million facts, in milliseconds of processor time.
 
-The last lines are ratios, measured in turn in one process: what a profile costs.
+The last lines are ratios, measured in turn in one process: what a profile costs; `python -m bench.explain profile`
+has only them.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from random import Random
 from statistics import median
 
 import holdfast
+from bench.graphs import Facts, modules
+from bench.workloads import POINTS_TO
 from holdfast.modules import MODULES
 
 PEOPLE, ASKED, UPDATES = 30_000, 200, 1_000
@@ -75,31 +78,56 @@ def run_case(name: str, rules: str, people: int, modules: tuple[object, ...]) ->
 
 
 def profile_cost() -> None:
-    """Evaluation and updates with and without a profile, in turn; the median of the ratios."""
-    ratios: dict[str, list[float]] = {"evaluation": [], "updates": []}
+    """What a profile costs: processor time with one over that without, in turn in one process."""
     boss = edges(Random(1), PEOPLE)
-    evaluated(boss, profile=True)
-    for turn in range(14):
-        took = {profile: evaluated(boss, profile=profile) for profile in (turn % 2 == 0, turn % 2 == 1)}
-        for what, values in ratios.items():
-            values.append(took[True][what] / took[False][what])
-    for what, values in ratios.items():
-        print(json.dumps({"profile costs": what, "ratio": round(median(values), 4)}), flush=True)
+    few = [("boss", pair) for pair in boss[-UPDATES // 5 :]]
+    statements = modules(20)
+    many = [(name, row) for name, rows in statements.items() for row in rows]
+    cases = (
+        (LINEAR, {"boss": boss}, few, 1, "auto", 10),
+        (POINTS_TO, statements, many, UPDATES // 5, "dred-ranked", 6),
+        (POINTS_TO, statements, many, UPDATES // 5, "dred", 6),
+    )
+    for rules, facts, changed, size, algorithm, turns in cases:
+        chosen = Random(2).sample(changed, min(len(changed), 4 * size if size > 1 else UPDATES // 5))
+        updates = [updated(chosen[at : at + size]) for at in range(0, len(chosen), size)]
+        ratios = [compared(rules, facts, updates, algorithm, turn % 2 == 0) for turn in range(turns)]
+        for what, values in zip(
+            ("evaluation", f"updates of {size}, {algorithm}"), zip(*ratios, strict=True), strict=True
+        ):
+            print(json.dumps({"profile costs": what, "ratio": round(median(values), 4)}), flush=True)
 
 
-def evaluated(boss: list[tuple[int, int]], *, profile: bool) -> dict[str, float]:
-    """Seconds of processor time."""
-    start = time.process_time()
-    kb = holdfast.from_text(LINEAR, facts={"boss": boss}, modules=(), profile=profile)
-    middle = time.process_time()
-    for pair in boss[-200:]:
-        kb.apply(holdfast.Update(delete={"boss": [pair]}))
-    return {"evaluation": middle - start, "updates": time.process_time() - middle}
+def updated(facts: list[tuple[str, tuple[int, ...]]]) -> holdfast.Update:
+    """The deletion of some facts."""
+    gone: dict[str, list[tuple[int, ...]]] = {}
+    for name, row in facts:
+        gone.setdefault(name, []).append(row)
+    return holdfast.Update(delete=gone)
+
+
+def compared(
+    rules: str, facts: Facts, updates: list[holdfast.Update], algorithm: str, profile_first: bool
+) -> tuple[float, float]:
+    """Evaluation, and updates and their inverses one by one: with a profile over without."""
+    took = {True: [0.0, 0.0], False: [0.0, 0.0]}
+    kbs = {}
+    for profile in (profile_first, not profile_first):
+        start = time.process_time()
+        kbs[profile] = holdfast.from_text(rules, facts=facts, modules=(), profile=profile)
+        took[profile][0] = time.process_time() - start
+    for turn, update in enumerate(updates):
+        for change in (update, holdfast.Update(insert=update.delete)):
+            for profile in (turn % 2 == 0, turn % 2 == 1):
+                start = time.process_time()
+                kbs[profile].apply(change, algorithm=algorithm)
+                took[profile][1] += time.process_time() - start
+    return took[True][0] / took[False][0], took[True][1] / took[False][1]
 
 
 def main() -> int:
     """Measure, and print a line of JSON for each case."""
-    for case in CASES:
+    for case in () if "profile" in sys.argv[1:] else CASES:
         run_case(*case)
     profile_cost()
     return 0

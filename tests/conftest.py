@@ -1,5 +1,7 @@
 """One suite for all backends: `pytest --engine spark` (`model`, `parted`) runs what tests open there, not in memory.
 
+`threads` is the spark engine with threads in place of Spark's workers, with both exchanges and without Java.
+
 And for both ways to get the kernels: `pytest --kernels numba` lets Numba compile them, built module or not.
 """
 
@@ -10,7 +12,9 @@ import os
 import signal
 import sys
 from collections import defaultdict
+from collections.abc import Iterator
 from functools import partial
+from typing import TYPE_CHECKING
 from zlib import crc32
 
 import hypothesis
@@ -21,6 +25,9 @@ from holdfast import user_functors
 
 from . import amounts
 
+if TYPE_CHECKING:
+    from .backends.spark_parted.threads import Workers
+
 # Every Java that a test starts lives for a short time: the quick compiler and the plain collector take half the work.
 os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 # Every Python that a test starts imports holdfast: it takes twice as long where nobody may keep the compiled files.
@@ -30,7 +37,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 hypothesis.settings.register_profile("any machine", deadline=None)
 hypothesis.settings.load_profile("any machine")
 
-ENGINES = ("memory", "spark", "model", "parted")
+ENGINES = ("memory", "spark", "model", "parted", "threads")
 SHARDS = 3  # more than there are cores, and no power of two
 MARKERS = (
     "only_in_memory(reason, also=()): what it asks can be asked of the memory backend only, and of these engines",
@@ -39,7 +46,7 @@ MARKERS = (
     "sampled(one_in): of its many cases of one form, one in so many is enough on Spark",
 )
 # Of random programs and updates; `make fuzz` tries many more.
-EXAMPLES = {"memory": 100, "spark": 3, "model": 60, "parted": 60}
+EXAMPLES = {"memory": 100, "spark": 3, "model": 60, "parted": 60, "threads": 20}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -52,7 +59,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     for marker in MARKERS:
         config.addinivalue_line("markers", marker)
-    amounts.ENGINE, amounts.CASES = config.getoption("engine"), config.getoption("cases")
+    amounts.ENGINE = {"threads": "spark"}.get(config.getoption("engine"), config.getoption("engine"))
+    amounts.CASES = config.getoption("cases")
     if config.getoption("kernels") == "numba":
         sys.modules["holdfast._kernels"] = None  # type: ignore[assignment]  # as if nobody had built it
 
@@ -104,14 +112,26 @@ def _left_out(items: list[pytest.Item]) -> list[pytest.Item]:
 @pytest.fixture(autouse=True)
 def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Programs that say nothing about their engine have the one of the command line."""
-    wanted = request.config.getoption("engine")
-    if wanted != "memory":
-        for name in ("from_text", "open"):
-            made = _engine(wanted, request.config.getoption("exchange"))
-            monkeypatch.setattr(holdfast, name, partial(getattr(holdfast, name), engine=made))
-    if wanted == "parted":  # the facts of tests are few: some relations are small, and some have hubs
+    wanted, exchange = request.config.getoption("engine"), request.config.getoption("exchange")
+    if wanted == "threads":
+        made: object = request.getfixturevalue("workers_in_threads").engine(SHARDS)
+    elif wanted != "memory":
+        made = _engine(wanted, exchange)
+    for name in ("from_text", "open") if wanted != "memory" else ():
+        monkeypatch.setattr(holdfast, name, partial(getattr(holdfast, name), engine=made))
+    if wanted in ("parted", "threads"):  # the facts of tests are few: some relations are small, and some have hubs
         monkeypatch.setattr("holdfast.backends.parted.placement.SMALL", 5)
         monkeypatch.setattr("holdfast.backends.parted.hubs.LEAST", 8)
+
+
+@pytest.fixture
+def workers_in_threads(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workers]:
+    """In place of the Python workers of Spark."""
+    from .backends.spark_parted.threads import installed
+
+    with installed(tmp_path_factory.mktemp("shards")) as found:
+        found.exchange = request.config.getoption("exchange")
+        yield found
 
 
 @pytest.fixture(autouse=True)

@@ -13,6 +13,15 @@ def expect(value: object, kinds: type | tuple[type, ...], message: str, help: st
         refuse_kind(value, message, help)
 
 
+def expect_number(value: object, name: str, *, whole: bool = True) -> None:
+    """Raise `UsageError` unless the value is a number that is not negative, or None."""
+    kinds = (int,) if whole else (int, float)
+    if value is not None and (isinstance(value, bool) or not isinstance(value, kinds) or not value >= 0):
+        what = "a whole number" if whole else "a number"
+        message = f"{name} is {what} that is not negative, or None, not {value!r}"
+        raise UsageError(Diagnostic("E0926", message))
+
+
 def refuse_kind(value: object, message: str, help: str | None = None) -> NoReturn:
     """Raise `UsageError` because the value has the wrong type."""
     raise UsageError(Diagnostic("E0926", f"{message}, not {kind_of(value)}", help=help))

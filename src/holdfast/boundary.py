@@ -8,7 +8,7 @@ from copy import copy
 from functools import wraps
 from typing import ParamSpec, TypeVar
 
-from holdfast.errors import HoldfastError
+from holdfast.errors import HoldfastError, out_of_memory
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -29,6 +29,11 @@ def public(function: Callable[_P, _T]) -> Callable[_P, _T]:
             if _is_ours(sys._getframe(1).f_globals.get("__name__", "")):
                 raise
             raise _without_frames(error) from None
+        except MemoryError as error:
+            if _is_ours(sys._getframe(1).f_globals.get("__name__", "")):
+                raise
+            failure = out_of_memory(error)
+        raise failure  # here, so that the arrays in the frames of the call are freed
 
     return outermost
 

@@ -6,6 +6,7 @@ from typing import Final
 
 ALL_CODES: Final[dict[str, str]] = {
     "E0001": "an error without a code of its own",
+    "E0015": "the machine is out of memory",
     "E0701": "a rule meets values for which it has no result",
     "E0704": "the min or max of a recursion gets better for ever",
     "E0705": "a sum that is part of a recursion has a number below 0 to add",

@@ -262,6 +262,18 @@ class LimitReached(HoldfastError):
     exit_code = ExitCode.LIMIT_REACHED
 
 
+class OutOfMemory(LimitReached, MemoryError):
+    """The operating system refused more memory, and no limit on memory had stopped the run before."""
+
+
+def out_of_memory(error: MemoryError) -> OutOfMemory:
+    """The error that users see in place of Python's."""
+    note = "no result of this run was kept; a commit that had begun was finished"
+    help = "limit the memory of runs: limits=holdfast.Limits(memory=4 * 2**30), or --limit-memory 4G"
+    reason = f": {error}" if str(error) else ""
+    return OutOfMemory(Diagnostic("E0015", f"the machine is out of memory{reason}", notes=(note,), help=help))
+
+
 class DamagedData(HoldfastError):
     """Stored data is damaged."""
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from functools import wraps
+from traceback import clear_frames
 from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
 from holdfast.boundary import public
@@ -89,6 +90,8 @@ class Guard:
         try:
             if isinstance(error, InterruptedCommitError):
                 raise _unusable(error) from error
+            if isinstance(error, MemoryError):
+                clear_frames(error.__traceback__)  # they hold arrays of the call
             self._mend()
         except BaseException:
             self._is_beyond_repair = True

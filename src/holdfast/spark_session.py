@@ -13,6 +13,7 @@ import re
 import secrets
 import shlex
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -20,6 +21,7 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
 from urllib.parse import unquote
@@ -54,6 +56,11 @@ _ON_THIS_MACHINE: Final = {
     "spark.sql.adaptive.enabled": "false",  # pays off only for large jobs
     "spark.buffer.pageSize": "2m",  # each task first clears its pages, by default 64 MB
 }
+# On a local master the executor is in the driver's process, and cannot be registered again.  If that process was
+# stopped for two minutes, as on a laptop that sleeps, the executor counts as lost, and ten minutes later Spark exits.
+_IN_ONE_PROCESS: Final = {"spark.storage.blockManagerHeartbeatTimeoutMs": "365d"}
+_LONGEST_SOCKET: Final = 100  # bytes in the name of a socket that every system allows
+_SOCKET_NAME: Final = len("/.01234567-0123-0123-0123-0123456789ab.sock")
 
 
 class SparkFailure(HoldfastError):
@@ -161,10 +168,24 @@ def _defaults(master: str | None, ui: bool) -> dict[str, str]:
             "spark.sql.shuffle.partitions": str(cores),
             "spark.default.parallelism": str(cores),
             JAVA_OPTIONS: _ENDS_WITHOUT_MEMORY,
+            **_sockets(),
         }
         if not master.startswith("local-cluster"):
-            conf["spark.driver.memory"] = f"{max(1, _memory() // 2**31)}g"
+            conf |= {"spark.driver.memory": f"{max(1, _memory() // 2**31)}g", **_IN_ONE_PROCESS}
     return conf
+
+
+@cache
+def _sockets() -> dict[str, str]:
+    """Unix sockets between Java and Python, in a folder of the user's own: Spark does not authenticate them.
+
+    Over TCP each answer of a Python worker waits 40 ms for a delayed acknowledgement.
+    """
+    folder = tempfile.mkdtemp(prefix="hf-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    if not hasattr(socket, "AF_UNIX") or len(os.fsencode(folder)) + _SOCKET_NAME > _LONGEST_SOCKET:
+        return {}
+    return {"spark.python.unix.domain.socket.enabled": "true", "spark.python.unix.domain.socket.dir": folder}
 
 
 def _memory() -> int:

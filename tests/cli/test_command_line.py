@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from unittest import mock
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from holdfast.cli import terminal
@@ -105,6 +105,7 @@ CELLS = st.text(st.characters(exclude_categories=["C", "Z", "M"], include_charac
 
 @settings(deadline=None)  # Rich is imported in the first example
 @given(st.integers(1, 4).flatmap(lambda width: st.lists(st.lists(CELLS, min_size=width, max_size=width), min_size=1)))
+@example([["0 "]])
 def test_a_table_in_a_pipe_looks_as_rich_would_draw_it(rows: list[list[str]]) -> None:
     columns = [text or "c" for text in rows.pop()]
     right = [all(terminal._is_number(row[place]) for row in rows) for place in range(len(columns))]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from random import Random
 from typing import Any
@@ -57,12 +56,9 @@ def test_the_same_explanations_on_shards() -> None:
 class Requests(list[str]):
     """The first command of each request to the shards; with the shuffle exchange each is a job, or more."""
 
-    pause: float = 0
-
-    def note(self, name: str) -> None:
-        """A request begins."""
-        self.append(name)
-        time.sleep(self.pause)
+    def monotonic(self) -> float:
+        """A clock that goes by requests."""
+        return 0.02 * len(self)
 
 
 @pytest.fixture
@@ -71,7 +67,7 @@ def requests(monkeypatch: pytest.MonkeyPatch) -> Iterator[Requests]:
     made, asked = Requests(), Driver._asked
 
     def noted(driver: Driver, commands: list[ShardCommand]) -> list[list[Any]]:
-        made.note(commands[0][0])
+        made.append(commands[0][0])
         return asked(driver, commands)
 
     monkeypatch.setattr(Driver, "_asked", noted)
@@ -133,11 +129,12 @@ def test_repairs_on_shards(requests: Requests, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(copies, "MOST_COPIED", 0)
     assert str(there.repair(**asked)) == str(found)  # type: ignore[arg-type]
     requests.clear()
-    monkeypatch.setattr(requests, "pause", 0.02)  # seconds: an update takes over a hundred requests
-    with pytest.raises(holdfast.errors.LimitReached, match=r"no repair was found within 1 seconds"):
-        there.repair(make=["path(3, 12)"], seconds=1)
+    with monkeypatch.context() as patch:  # an update takes over a hundred requests
+        for module in ("explanations.search", "deadline"):
+            patch.setattr(f"holdfast.{module}.time", requests)
+        with pytest.raises(holdfast.errors.LimitReached, match=r"no repair was found within 1 seconds"):
+            there.repair(make=["path(3, 12)"], seconds=1)
     assert "put" in requests and len(requests) < 100  # the limit ended an update that was being tried
-    monkeypatch.setattr(requests, "pause", 0)
     assert there.why("path(20, 23)") is not None
 
 

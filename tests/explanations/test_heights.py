@@ -15,6 +15,7 @@ from holdfast.language import parse
 from ..amounts import amount
 from ..equivalence.scripts import closure_writer, graph_writer, grouped, random_script
 from ..oracle.evaluate import Evaluation
+from ..oracle.scope import variables
 from ..oracle.values import Fact, tag_row
 
 CLOSED = re.compile(r"!|{|not |\b(count|sum|min|max|mean|median)\(")
@@ -32,7 +33,7 @@ def rounds(text: str, facts: dict[str, list[tuple[object, ...]]]) -> dict[tuple[
         found = [
             (evaluation.name(head.name), row)
             for head, body in evaluation.rules
-            for row in evaluation.heads(head, evaluation.solve(body, [{}], head=head))
+            for row in evaluation.heads(head, evaluation.solve(body, [{}], outside=variables(head)))
         ]
         for name, row in found:
             met.setdefault((name, row), number)

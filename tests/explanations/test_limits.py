@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from random import Random
+from typing import Any
 
 import pytest
 
 import holdfast
-from holdfast.errors import LimitReached
+from holdfast.errors import LimitReached, UsageError
 
 RULES = """
 pair(x, y) :- e(x, z), e(z, y).
@@ -60,3 +63,100 @@ def test_with_time_enough_all_is_found(kb: holdfast.KnowledgeBase) -> None:
     assert none is not None
     for proof in (many, none):
         assert holdfast.check_proof(proof.to_json(), RULES, {"e": EDGES}) == proof.as_json()["finalConclusion"]
+
+
+class Looks(Clock):
+    """Counts the calls of functions between two looks; time stands still."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.calls = self.most = 0
+
+    def monotonic(self) -> float:
+        self.looks, self.most, self.calls = self.looks + 1, max(self.most, self.calls), 0
+        return 0.0
+
+    def called(self, frame: object, event: str, argument: object) -> None:
+        self.calls += event in ("call", "c_call")
+
+
+MANY = """
+knows(x, y) :- likes(x, y), !hates(x, y).
+wide(x) :- x = range(0, 5000), age(_, x).
+deg(x, n) :- knows(x, _), n = count : { knows(x, _) }.
+all(n) :- n = count : { likes(_, _) }.
+ages(n) :- n = count : { age(_, _) }.
+ring(x) :- likes(x, y), likes(y, z), likes(z, x), age(x, a), a > 1000.
+"""
+WITHOUT_A_LOOK: dict[str, Callable[[holdfast.KnowledgeBase], object]] = {
+    "why": lambda kb: kb.why(f"all({len(kb['likes'])})"),
+    "a range": lambda kb: kb.why_not("wide(500)"),
+    "a fact": lambda kb: kb.why_not('knows("person 1", "nobody")'),
+    "a pattern": lambda kb: kb.why_not('knows("nobody", _)'),
+    "a count": lambda kb: kb.why_not("all(7)"),
+    "a long body": lambda kb: kb.why_not('ring("person 1")'),
+    "a certificate": lambda kb: kb.why_not('ring("person 1")').certificate(),  # type: ignore[union-attr]
+    "supports": lambda kb: kb.supports("ages(200)"),
+    "repair": lambda kb: kb.repair(make=['knows("person 1", "person 2")']),
+}
+
+
+@pytest.fixture(scope="module")
+def people() -> holdfast.KnowledgeBase:
+    dice = Random(1)
+    names = [f"person {number}" for number in range(200)]
+    likes = sorted({(dice.choice(names), dice.choice(names)) for _ in range(1_000)})
+    facts = {"likes": likes, "hates": likes[:100], "age": [(name, dice.randrange(100)) for name in names]}
+    return holdfast.from_text(MANY, facts=facts)
+
+
+@pytest.mark.only_in_memory("counts looks at the clock")
+@pytest.mark.parametrize("name", WITHOUT_A_LOOK)
+def test_little_is_done_between_looks(
+    name: str, people: holdfast.KnowledgeBase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With a look after every 20 steps; updates that a repair tries out look at another clock."""
+    clock = Looks()
+    monkeypatch.setattr("holdfast.explanations.search.time", clock)
+    monkeypatch.setattr("holdfast.knowledge.explaining._OFTEN", 20)
+    monkeypatch.setattr("holdfast.knowledge.explaining._AT_ONCE", 100)
+    sys.setprofile(clock.called)
+    try:
+        WITHOUT_A_LOOK[name](people)
+    finally:
+        sys.setprofile(None)
+    clock.monotonic()
+    assert clock.looks > 1
+    assert clock.most < (40_000 if name == "repair" else 8_000)
+
+
+@pytest.mark.only_in_memory("counts looks at the clock")
+def test_reasons_that_are_found_in_time_are_shown(
+    people: holdfast.KnowledgeBase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = Clock()
+    monkeypatch.setattr("holdfast.explanations.search.time", clock)
+    absence = people.why_not('ring("person 1")', seconds=20 * STEP)
+    assert absence is not None
+    assert "a > 1000 fails" in str(absence) or "there is no" in str(absence)
+    assert clock.looks < 40
+
+
+@pytest.mark.parametrize(
+    "limits", [{"seconds": "5"}, {"seconds": -1}, {"seconds": float("nan")}, {"size": 1.5}, {"size": -1}]
+)
+def test_limits_that_are_none(kb: holdfast.KnowledgeBase, limits: dict[str, Any]) -> None:
+    for ask in (kb.why, kb.why_not):
+        with pytest.raises(UsageError, match="E0926"):
+            ask("pair(1, 1)", **limits)
+
+
+def test_numbers_of_answers_that_are_none(kb: holdfast.KnowledgeBase) -> None:
+    for limit in (-1, "3", True):
+        with pytest.raises(UsageError, match="E0926"):
+            kb.supports("pair(1, 1)", limit=limit)  # type: ignore[arg-type]
+        with pytest.raises(UsageError, match="E0926"):
+            kb.why("pair(1, 1)", ways="all", limit=limit)  # type: ignore[call-overload]
+        with pytest.raises(UsageError, match="E0926"):
+            kb.repair(unmake=["pair(1, 1)"], limit=limit)  # type: ignore[arg-type]
+    assert kb.why("pair(1, 1)", ways="all", limit=None)

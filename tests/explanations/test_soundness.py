@@ -10,9 +10,11 @@ from copy import deepcopy
 from random import Random
 from typing import Any
 
+import pytest
+
 import holdfast
 from holdfast import ProofError
-from holdfast.errors import HoldfastError
+from holdfast.errors import EvaluationError, HoldfastError
 from holdfast.explanations.proof import fact_text
 from holdfast.knowledge.facade import KnowledgeBase
 from holdfast.language import parse
@@ -66,3 +68,29 @@ def test_what_is_accepted_is_true() -> None:
                     accepted += 1
                     assert is_true(kb, wrong), (seed, corrupt.__name__, json.dumps(wrong))
     assert accepted < rejected / 20
+
+
+CONTROL = """
+controls(x, x) :- company(x).
+controls(x, y) :- share(x, y, n), n > 50.
+share(x, y, sum(v)) :- controls(x, z), owns(z, y, v).
+"""
+
+
+def test_a_sum_that_supports_itself_has_no_proof() -> None:
+    owns = [("a", "b", 60), ("b", "b", 10)]
+    kb = holdfast.from_text(CONTROL, {"company": [("a",), ("b",)], "owns": owns})
+    for fact in ('share("a", "b", 70)', 'controls("a", "b")'):
+        for ask in (kb.why, kb.supports):
+            with pytest.raises(EvaluationError, match="E0942"):
+                ask(fact)
+        assert "r3: controls" in str(kb.why(fact, ways="all"))
+        assert kb.why_not(fact) is None
+        assert not kb.repair(unmake=[fact])
+        assert not kb.repair(unmake=[fact]).is_complete
+    change = kb.apply(holdfast.Update(delete={"owns": owns[1:]}))
+    assert "the update deleted owns" in str(change.why('share("a", "b", 70)'))
+    proof = kb.why('controls("a", "b")')
+    assert proof is not None
+    with pytest.raises(ProofError, match="a sum or count depends on itself"):
+        holdfast.check_proof(proof.to_json(), CONTROL, {"company": [("a",), ("b",)], "owns": owns[:1]})

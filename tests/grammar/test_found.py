@@ -14,6 +14,9 @@ from holdfast.settings import Limits
 from holdfast.update_lines import UpdateLine
 from holdfast.updates import Update
 
+from .judge import judge
+from .programs import program
+
 _EQUATIONS = ["amount(n)", "k = n + 1", "k = m", "m = j", "j < 9"]
 
 
@@ -171,3 +174,8 @@ def test_the_limit_on_seconds_holds_for_rules_and_queries_that_come_later(monkey
     with pytest.raises(LimitReached):
         kb.query(", ".join(f"e(x{i})" for i in range(400)))
     assert set(kb.relations) == {"e", "p"}
+
+
+def test_constants_of_the_wrong_type_are_a_conflict_and_no_internal_error() -> None:
+    """A variable is a symbol inside an aggregate and a number outside of it: `min` was folded over both."""
+    judge(program(7700753))

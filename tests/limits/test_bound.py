@@ -19,6 +19,7 @@ from holdfast.maintenance.stratum import Figures
 from holdfast.maintenance.watch import Watch
 
 from ..amounts import some
+from ..maintenance.test_budget import HERE
 from .ranks import ranked
 from .running import Run
 from .scripts import paths_script, random_script, supporting_script
@@ -100,7 +101,7 @@ def test_what_was_abandoned_is_recomputed_and_says_so(monkeypatch: pytest.Monkey
 @pytest.mark.parametrize(("seconds", "is_spent"), [(1.6, False), (1.7, True)])
 def test_a_cost_that_goes_by_facts(seconds: float, is_spent: bool) -> None:
     """Twice the facts take 2 s; what is inserted does not make starting over dearer."""
-    made = Budget(FullCost(100_000, 1.0, 50.0).for_facts(100.0), Figures(insertion=190_000), Watch())
+    made = Budget(FullCost(100_000, 1.0, 50.0).for_facts(100.0), Figures(insertion=190_000), Watch(), HERE)
     made._stopwatch = SimpleNamespace(work=seconds)  # type: ignore[assignment]
     if is_spent:
         with pytest.raises(AbandonedError):
@@ -125,7 +126,7 @@ def test_updates_do_not_move_what_starting_over_costs(monkeypatch: pytest.Monkey
 
 
 def test_a_busy_machine_abandons_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    made, now = Budget(FullCost(100_000, 1.0, 50.0), Figures(), Watch()), iter((0.0, 60.0))
+    made, now = Budget(FullCost(100_000, 1.0, 50.0), Figures(), Watch(), HERE), iter((0.0, 60.0))
     monkeypatch.setattr("holdfast.maintenance.watch.time.monotonic", lambda: next(now))
     made.__enter__()
     made.check()

@@ -10,10 +10,13 @@ import pytest
 
 import holdfast
 from holdfast import Update
+from holdfast.backends.abilities import Tuning, tuning
+from holdfast.backends.memory.index import Index
 from holdfast.errors import HoldfastError
-from holdfast.maintenance.budget import AbandonedError, Budget, FullCost
+from holdfast.maintenance.budget import AbandonedError, Budget, FullCost, FullCosts, work_of
+from holdfast.maintenance.seminaive import NodeFigures
 from holdfast.maintenance.stratum import Figures, Phase, Stratum
-from holdfast.maintenance.watch import Watch
+from holdfast.maintenance.watch import Stopwatch, Watch
 from holdfast.modules import MODULES
 
 from ..amounts import amount
@@ -25,11 +28,12 @@ RULES = """
 path(x, y) :- edge(x, y).
 path(x, z) :- edge(x, y), path(y, z).
 """
+HERE = tuning(SimpleNamespace(ability=lambda _: None))  # type: ignore[arg-type]
 RING = [(i, (i + step) % 12) for i in range(12) for step in (1, 5)]
 
 
-def budget(full: FullCost, figures: Figures, seconds: float, *, is_elsewhere: bool = False) -> Budget:
-    made = Budget(full, figures, Watch(), is_elsewhere=is_elsewhere)
+def budget(full: FullCost, figures: Figures, seconds: float, *, elsewhere: Tuning | None = None) -> Budget:
+    made = Budget(full, figures, Watch(), elsewhere or HERE)
     made._stopwatch = SimpleNamespace(work=seconds)  # type: ignore[assignment]
     return made
 
@@ -96,9 +100,33 @@ def test_an_update_costs_at_most_twice_starting_over() -> None:
         assert is_spent(budget(FullCost(100_000, seconds), Figures(), seconds))
 
 
+@pytest.mark.parametrize("engine", ["memory", "parted[2]"])
+@pytest.mark.parametrize("seconds", [1.9, 6.0])
+def test_new_indexes_are_no_reason_to_start_over(engine: str, seconds: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An update may take as long for them as an evaluation; later updates use them, also if it was abandoned."""
+    took, cost, cover = [0.0], 1.0, Index.cover
+
+    def covered(index: Index, *rows: object) -> None:
+        took.append(cost if not index.covered else 0.0)
+        cover(index, *rows)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Stopwatch, "clock", lambda: sum(took))
+    monkeypatch.setattr(Stopwatch, "processor", lambda: sum(took))
+    monkeypatch.setattr(Index, "cover", covered)
+    kb = holdfast.from_text(RULES, facts={"edge": RING}, engine=engine, modules=())
+    cost, came = seconds, []
+    for delete, insert in ((RING[:2], []), ([], RING[:2]), (RING[2:4], []), (RING[4:6], RING[2:4])):
+        change = kb.apply(Update(delete={"edge": delete}, insert={"edge": insert}))
+        came += [(node.algorithm, node.abandoned > 0) for node in change.figures if node.predicates == ("path",)]
+    assert seconds in took
+    assert any(abandoned for _, abandoned in came) == (seconds > 2.0)
+    assert all(abandoned for algorithm, abandoned in came if algorithm == "recompute")  # it is tried again each time
+    assert came[-1] == ("dred-ranked", False)
+
+
 def test_a_busy_machine_abandons_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """The clock goes on while the process waits."""
-    made = Budget(FullCost(100_000, 1.0), Figures(), Watch())
+    made = Budget(FullCost(100_000, 1.0), Figures(), Watch(), HERE)
     monkeypatch.setattr("holdfast.maintenance.watch.time.process_time", lambda: 0.0)
     later = time.monotonic() + 60.0
     with made:
@@ -107,7 +135,7 @@ def test_a_busy_machine_abandons_nothing(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_other_threads_abandon_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = Budget(FullCost(100_000, 60.0), Figures(), Watch())
+    made = Budget(FullCost(100_000, 60.0), Figures(), Watch(), HERE)
     with made:
         monkeypatch.setattr("holdfast.maintenance.watch.time.process_time", lambda: 1e9)
         assert not is_spent(made)
@@ -202,5 +230,58 @@ def test_abandoned_anywhere_the_state_is_right(part: int, monkeypatch: pytest.Mo
 
 def test_time_alone_abandons_nothing_that_others_do() -> None:
     full = FullCost(100_000, 1.0)
-    assert not is_spent(budget(full, Figures(), 50.0, is_elsewhere=True))
-    assert is_spent(budget(full, Figures(deletion=60_000), 50.0, is_elsewhere=True))
+    assert not is_spent(budget(full, Figures(), 50.0, elsewhere=Elsewhere()))
+    assert is_spent(budget(full, Figures(deletion=60_000), 50.0, elsewhere=Elsewhere()))
+
+
+class Elsewhere(Tuning):
+    reports_new_facts = is_elsewhere = True
+    requests, request_cost = 1_000, 2_000
+    indexing = 0.0
+
+
+@pytest.mark.parametrize(
+    ("instances", "asked", "expected"),
+    [  # starting over takes 100,000 instances and 300 requests, which is as long as 700,000 instances
+        (0, 300, False),
+        (0, 350, False),
+        (0, 351, True),  # hardly an instance, but too many rounds
+        (100_000, 300, False),
+        (100_001, 300, True),
+        (600_000, 50, False),  # few requests, and many instances in each
+        (600_001, 50, True),
+    ],
+)
+def test_instances_and_requests_count_together(instances: int, asked: int, *, expected: bool) -> None:
+    shards, figures = Elsewhere(), Figures(backward=instances)
+    made = budget(FullCost(100_000, 1.0, requests=300), figures, 0.0, elsewhere=shards)
+    shards.requests += asked
+    assert is_spent(made) == expected
+    assert figures.requests == asked
+
+
+def test_an_update_may_always_ask_some_times() -> None:
+    shards = Elsewhere()
+    made = budget(FullCost(10, 0.001, requests=4), Figures(deletion=5), 0.0, elsewhere=shards)
+    shards.requests += 50
+    assert not is_spent(made)
+
+
+def test_the_requests_of_an_evaluation_stay_known() -> None:
+    full = FullCost(100, 0.001, requests=30)
+    assert full.after(Figures(insertion=50)).requests == full.for_facts(7.0).requests == 30
+    costs = FullCosts()
+    costs.materialised([(("p",), NodeFigures(("p",), 3, 100, 50, 0.1, 0.1, requests=30))])
+    costs.by_facts(("p",), 60.0)
+    assert costs.of(("p",)) == FullCost(100, 0.11000000000000001, 60.0, requests=30)
+    costs.maintained(("p",), Figures(insertion=80, requests=25, work=0.2, is_anew=True))
+    assert costs.of(("p",)) == FullCost(80, 0.2, requests=25)
+
+
+def test_work_of_others_is_what_they_were_asked_for() -> None:
+    """The processor time of this process is the same for an instance and for a billion."""
+    assert work_of(0.5, 10**9, 10**6, HERE) == 0.5
+    few, many = work_of(0.01, 1_000, 60, Elsewhere()), work_of(0.01, 10**8, 40, Elsewhere())
+    assert few < 0.02 < 1 < many
+    assert work_of(0.01, 1_000, 4_000, Elsewhere()) > few
+    assert work_of(9.0, 1_000, 60, Elsewhere()) == 9.0, "a module works here"

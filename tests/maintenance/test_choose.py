@@ -107,6 +107,33 @@ def test_a_large_insertion_is_chosen_by_what_an_instance_takes(each: float, expe
     assert set(kb["path"]) == {(x, y) for x in range(40) for y in range(40)}
 
 
+def test_facts_that_come_back_take_what_they_took() -> None:
+    record, most, left = _Record(), FullCost(100_000, 0.1), FullCost(20_000, 0.02)
+    record.took(Figures(given=3, inserts=True, insertion=100_000), "dred-ranked", 0.2)  # 2 µs an instance
+    assert record.refills("dred-ranked", 1_000, 0, most) is None, "nothing comes"
+    assert record.refills("dred-ranked", 500, 100, left) is None, "there were never so few"
+    assert record.refills("dred-ranked", 500, 600, left) is None, "there were never so many"
+    assert record.refills("dred-counting", 500, 500, left) is None, "it has inserted nothing yet"
+    assert record.refills("dred-ranked", 500, 480, left) == pytest.approx((0.16, 0.1))
+    assert record.refills("dred-ranked", 2_000, 0, left) is None
+    assert record.refills("dred-ranked", 500, 1_500, FullCost(30_000, 0.02)) == (0.0, 0.02), "of the most facts"
+
+
+@pytest.mark.only_in_memory("other engines keep no ranks")
+@pytest.mark.parametrize(("each", "expected"), [(1e-7, "dred-ranked"), (1e-4, "recompute")])
+def test_facts_come_back_by_what_an_instance_takes(each: float, expected: str) -> None:
+    ring = [(i, (i + step) % 40) for i in range(40) for step in (1, 7)]
+    kb = holdfast.from_text(CLOSURE, facts={"edge": ring}, modules=())
+    chooser, plan = kb._maintainer.chooser, kb._maintainer.nodes[-1]
+    chooser.costs.restore({plan.node.predicates: FullCost(3_200, 0.01)})
+    used(kb, Update(delete={"edge": ring[1::2]}))  # which is seen with all facts
+    chooser.costs.restore({plan.node.predicates: FullCost(1_600, 100.0)})  # or nothing would be dearer
+    record = chooser._records[plan.node.predicates]
+    record.took(Figures(given=40, inserts=True, insertion=100_000), "dred-ranked", each * 100_000)
+    assert used(kb, Update(insert={"edge": ring[1::2]})) == [expected]
+    assert len(kb["path"]) == 1_600
+
+
 CLOSURE = "path(x, y) :- edge(x, y).  path(x, z) :- edge(x, y), path(y, z)."
 
 

@@ -80,12 +80,18 @@ def test_few_facts_are_not_worth_it(monkeypatch: pytest.MonkeyPatch) -> None:
     updated("points-to", 1)
 
 
-_HIGHEST = "np.maximum(above[place], ranks[member])"
+_RANKS = "above[begin:end], ranks"
 MUTANTS = [
     Mutant("a group has one fact", GroupedPlan._expanded, "np.diff(np.r_[starts, len(changed)])", "1 + 0 * starts", ""),
-    Mutant("the facts of a group have no rank", GroupedPlan._expanded, _HIGHEST, "above[place]", ""),
-    Mutant("the other facts have no rank", GroupedPlan._expanded, _HIGHEST, "ranks[member]", ""),
-    Mutant("a group has the facts of another", GroupedPlan._expanded, "(starts[some] - ", "(starts[some[::-1]] - ", ""),
+    Mutant("the facts of a group have no rank", GroupedPlan._expanded, _RANKS, "above[begin:end], 0 * ranks", ""),
+    Mutant("the other facts have no rank", GroupedPlan._expanded, _RANKS, "0 * above[begin:end], ranks", ""),
+    Mutant(
+        "a group has the facts of another",
+        GroupedPlan._expanded,
+        "changed, self._own",
+        "changed[::-1].copy(), self._own",
+        "",
+    ),
 ]
 
 

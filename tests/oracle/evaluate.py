@@ -129,7 +129,9 @@ class Evaluation:
         recursive = any(read in stratum for name in stratum for read, _ in below[name])
         before: dict[str, set[Fact]] | None = None
         while before != (before := {name: set(self.known[name]) for name in stratum}):
-            derived = [(head, self.heads(head, self.solve(body, [{}], head=head))) for head, body in rules]
+            derived = [
+                (head, self.heads(head, self.solve(body, [{}], outside=variables(head)))) for head, body in rules
+            ]
             for head, new in derived:
                 self.known[self.name(head.name)] |= set(new)
             for name in stratum & self.equivalences:
@@ -195,7 +197,7 @@ class Evaluation:
             positive = {self.name(item.name) for item in conjuncts(body) if isinstance(item, tree.Atom)}
             is_recursive = any(read == name or (name in reach[read] and read in reach[name]) for read in positive)
             target = recursive[name] if is_recursive else nonrecursive.setdefault(name, Counter())
-            target.update(self.heads(offering(head), self.solve(body, [{}], head=head)))
+            target.update(self.heads(offering(head), self.solve(body, [{}], outside=variables(head))))
         return {
             name: {fact: (nonrecursive.get(name, Counter())[fact], recursive[name][fact]) for fact in rows}
             for name, rows in self.known.items()
@@ -208,25 +210,25 @@ class Evaluation:
         formula: tree.Formula,
         bindings: list[Binding],
         groundable: set[str] = frozenset(),  # type: ignore[assignment]
-        head: tree.Atom | None = None,
+        outside: set[str] = frozenset(),  # type: ignore[assignment]
     ) -> list[Binding]:
         """All distinct extensions of the bindings that satisfy a formula.
 
-        `groundable` are the variables that the formula's surroundings will bind sooner or later.
+        `groundable` are the variables that the formula's surroundings will bind sooner or later, `outside` those that
+        they use: the min and max of the formula bind them as witnesses.
         """
         waiting = list(conjuncts(formula))
-        outside = variables(head) if head else set()
         while waiting and bindings:
             bound = set(bindings[0])
             ready = [i for i in waiting if self.ready(i, waiting, bound, groundable)]
-            used = outside.union(*(variables(i, inside_aggregates=False) for i in waiting))
+            used = set(outside).union(*(variables(i, inside_aggregates=False) for i in waiting))
             given = {id(i): witnesses(i, used - bound) for i in ready}
             item = next((i for i in ready if not any(given[id(o)] & variables(i) for o in ready if o is not i)), None)
             if item is None:
                 raise UnsafeError(f"never bound: {[variables(i) - bound for i in waiting]}")
             waiting.remove(item)
             around = closure(waiting, bound)[0] | set(groundable)
-            used = outside.union(*(variables(i, inside_aggregates=False) for i in waiting))
+            used = set(outside).union(*(variables(i, inside_aggregates=False) for i in waiting))
             bindings = self.step(item, bindings, around, used)
         return _distinct(bindings)
 
@@ -246,11 +248,11 @@ class Evaluation:
             case tree.Negation(operand=operand):
                 return [b for b in bindings if not self.solve(operand, [_only(b, variables(operand))], around)]
             case tree.Disjunction(items=branches):
-                found = [self.solve(branch, bindings, around) for branch in branches]
+                found = [self.solve(branch, bindings, around, used) for branch in branches]
                 common = set.intersection(*({*new[0]} for new in found if new)) if any(found) else set()
                 return _distinct([_only(b, common) for new in found for b in new])
             case tree.Conjunction():
-                return self.solve(item, bindings, around)
+                return self.solve(item, bindings, around, used)
             case tree.Truth(value=value):
                 return bindings if value else []
             case tree.Constraint(function=function, arguments=(left, right)):
@@ -327,9 +329,11 @@ class Evaluation:
     def compare(self, item: tree.Comparison, binding: Binding, around: set[str], used: set[str]) -> list[Binding]:
         for here, there in ((item.left, item.right), (item.right, item.left)):
             if item.operator == "=" and isinstance(here, tree.Variable) and here.name not in binding:
-                return [{**extra, here.name: value} for value, extra in self.answers(there, binding, around, used)]
+                answers = self.answers(there, binding, around, used | {here.name})
+                return [{**b, here.name: value} for value, b in answers if b.get(here.name, value) == value]
         for here, there in ((item.left, item.right), (item.right, item.left)):
-            if item.operator == "=" and is_pattern(here) and not variables(here) <= binding.keys():
+            is_open = has_wildcard(here) or not variables(here) <= binding.keys()
+            if item.operator == "=" and is_pattern(here) and is_open and not has_wildcard(there):
                 return self.equated(here, there, binding)
         found = []
         for left, extra in self.answers(item.left, binding, around, used):
@@ -416,7 +420,7 @@ class Evaluation:
         used: set[str],
     ) -> list[tuple[Tagged, Binding]]:
         """Over the distinct substitutions of the body under the outer binding; min and max give their witnesses."""
-        inner = self.solve(term.body, [_only(binding, variables(term))], around)
+        inner = self.solve(term.body, [_only(binding, variables(term))], around, used | variables(term.target))
         targets = [self.values(term.target, b)[0] if term.target else ("number", 0) for b in inner]
         if not inner and term.function not in functors.DEFINED_ON_NOTHING:
             return []

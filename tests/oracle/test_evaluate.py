@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import pytest
 
+import holdfast
 from holdfast.language import parse
 from holdfast.values import Row
+from holdfast.values.model import NIL
 
 from .evaluate import evaluate
 from .functors import UndefinedError
@@ -55,6 +57,21 @@ def test_minimum_of_nothing_gives_no_row() -> None:
 def test_witness() -> None:
     text = "r(w, n) :- n = max k : { p(w, k) }."
     assert rows(text, "r", p=[("a", 1), ("b", 3), ("c", 3)]) == tagged(("b", 3), ("c", 3))
+
+
+@pytest.mark.parametrize("value", ["k", "v : { v = max l"])
+def test_a_result_is_its_own_witness(value: str) -> None:
+    """A nested maximum too binds what is used outside of all aggregates: here the result itself."""
+    text = f"r(n) :- n = min {value} : {{ p(n, {value[-1]}) }}{' }' * value.count(':')}."
+    assert rows(text, "r", p=[(31, 5), (7, 9)]) == set()
+    assert rows(text, "r", p=[(3, 3), (31, 3), (1, 3)]) == tagged((3,))
+    kb = holdfast.from_text(text, {"p": [(3, 3), (31, 3), (1, 3)]})
+    assert set(kb["r"]) == {(3,)}
+
+
+def test_a_pattern_with_a_wildcard_whose_variables_are_bound() -> None:
+    text = ".type L = [n: number, rest: L]\n.decl p(l: L)\nr(1) :- p(l), [_, l] = l.\nr(2) :- p(l), [_, nil] = l."
+    assert rows(text, "r", p=[(holdfast.Record((5, NIL)),)]) == tagged((2,))
 
 
 def test_head_aggregate_counts_substitutions_not_values() -> None:

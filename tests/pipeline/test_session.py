@@ -244,6 +244,51 @@ spark.stop()
     assert not [number for number in range(1, 8) if f"s3cret-{number}" in shown]
 
 
+PAUSES = {
+    "spark.network.timeout": "1s",
+    "spark.network.timeoutInterval": "10ms",
+    "spark.executor.heartbeatInterval": "900ms",
+    "spark.executor.heartbeat.maxFailures": "2",
+}
+
+
+@pytest.mark.slow
+@pytest.mark.xdist_group("spark")
+def test_a_java_that_was_stopped_for_longer_than_the_timeout_goes_on() -> None:
+    """As on a laptop that sleeps: a local executor that counts as lost cannot come back, and Spark would exit."""
+    child = f"""
+import os, signal, time
+from pyspark import SparkContext
+from holdfast.spark_session import SparkOptions, spark_session
+spark = spark_session(SparkOptions("local[1]", {PAUSES!r}))
+java = SparkContext._gateway.proc
+for _ in range(20):  # whether the timeout or the next heartbeat is noticed first is a matter of chance
+    os.kill(java.pid, signal.SIGSTOP)
+    time.sleep(1.2)
+    os.kill(java.pid, signal.SIGCONT)
+    time.sleep(0.3)
+time.sleep(4)
+assert java.poll() is None, java.returncode
+print(spark.range(3).count())
+"""
+    done = subprocess.run([sys.executable, "-"], input=child, capture_output=True, text=True, check=False)
+    assert done.stdout == "3\n", done.stderr
+
+
+@pytest.mark.skipif(not hasattr(socket, "AF_UNIX"), reason="there are no Unix sockets")
+def test_java_and_python_meet_in_a_private_folder(spark: SparkSession) -> None:
+    folder = Path(str(spark.sparkContext.getConf().get("spark.python.unix.domain.socket.dir")))
+    assert spark.range(3).mapInArrow(lambda batches: batches, "id LONG").count() == 3
+    assert folder.stat().st_mode & 0o777 == 0o700
+    assert [path for path in folder.iterdir() if path.is_socket()]
+
+
+def test_where_names_of_sockets_are_too_long_there_are_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / ("x" * 80)).mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / ("x" * 80)))
+    assert session._sockets.__wrapped__() == {}
+
+
 @pytest.mark.parametrize("key", [*SECRETS][:-1])
 def test_what_is_secret_by_its_name_is_not_told(key: str) -> None:
     assert is_secret(key) and is_secret(key.upper())

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from random import Random
 
 import pytest
 
 import holdfast
+from holdfast.backends.memory.execution import groups
 from holdfast.cli.main import run
 from holdfast.errors import UsageError
 from holdfast.updates import Update
@@ -45,6 +47,52 @@ def test_updates_count_too() -> None:
     after = kb.profile().rules
     assert sum(rule.runs for rule in after) > before
     assert any(rule.delta == "edge" for rule in after)
+
+
+POINTS_TO = """
+vp(v, o) :- new(v, o).
+vp(v, o) :- assign(v, w), vp(w, o).
+hp(o, f, p) :- store(v, f, w), vp(v, o), vp(w, p).
+vp(v, p) :- load(v, w, f), vp(w, o), hp(o, f, p).
+"""
+
+
+@pytest.mark.parametrize("algorithm", ["dred", "dred-ranked", "backward-forward"])
+def test_plans_by_groups_have_the_same_figures(algorithm: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    dice = Random(4)
+    facts = {
+        "new": [(dice.randrange(60), n) for n in range(40)],
+        "assign": [(dice.randrange(60), dice.randrange(60)) for _ in range(70)],
+        "load": [(dice.randrange(60), dice.randrange(60), dice.randrange(3)) for _ in range(12)],
+        "store": [(dice.randrange(60), dice.randrange(3), dice.randrange(60)) for _ in range(12)],
+    }
+    found, by_groups = [], list[bool]()
+    expanded = groups.GroupedPlan._expanded
+    monkeypatch.setattr(groups.GroupedPlan, "_expanded", lambda *all: by_groups.append(True) or expanded(*all))
+    for enough in (2, 1 << 40):
+        monkeypatch.setattr(groups, "_ENOUGH", enough)
+        kb = holdfast.from_text(POINTS_TO, facts=facts, modules=(), profile=True)
+        for at in range(0, 40, 10):
+            kb.apply(Update(delete={"new": facts["new"][at : at + 10]}), algorithm=algorithm)
+        found.append([rule | {"seconds": 0} for rule in kb.profile().as_json()["rules"]])
+        assert bool(by_groups) == (enough < 1 << 40)
+        by_groups.clear()
+    as_text = [sorted(json.dumps(rule) for rule in rules) for rules in found]
+    assert as_text[0] == as_text[1]
+
+
+def test_ranked_updates_count_instances_and_time() -> None:
+    edges = [(n, m) for n in range(12) for m in range(12) if n != m]
+    kb = holdfast.from_text(RULES, facts={"edge": edges}, profile=True, modules=())
+    before = {(rule.text, rule.delta): rule for rule in kb.profile().rules}
+    change = kb.apply(Update(delete={"edge": [(0, n) for n in range(1, 12)]}), algorithm="dred-ranked")
+    assert change
+    for rule in kb.profile().rules:
+        old = before.get((rule.text, rule.delta))
+        runs, instances = (0, 0) if old is None else (old.runs, old.instances)
+        assert (rule.runs == runs) == (old is not None and rule.seconds == old.seconds)
+        assert rule.instances >= instances
+        assert not rule.steps[:-1] or rule.steps[-2].rows == rule.instances
 
 
 def test_limit_relations_and_large_recomputation() -> None:
@@ -108,3 +156,12 @@ def test_plans_for_real_sizes(tmp_path: Path, capsys: pytest.CaptureFixture[str]
         assert f"    1. scan {small}(x): all facts  (about 2 rows)" in lines
     assert run(["plan", str(program), "-F", str(facts), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["nodes"][-1]["plans"][0]["expectedRows"][0] == 2
+
+
+def test_windows_count_too() -> None:
+    kb = holdfast.from_text(RULES, facts={"edge": EDGES}, profile=True, modules=())
+    before = {(rule.text, rule.delta): rule.runs for rule in kb.profile().rules}
+    kb.apply_all([Update(insert={"edge": [(n, n + 1)]}) for n in range(100, 108)])
+    grown = [r for r in kb.profile().rules if r.rule == "r2" and r.runs > before.get((r.text, r.delta), 0)]
+    assert grown
+    assert sum(rule.instances for rule in grown) > 0

@@ -177,6 +177,7 @@ def test_a_damaged_cache_is_not_believed(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(derived, "_PIECE", 100)  # bytes: arrays have several checksums
     with holdfast.from_text(PROGRAM, FACTS, store=folder) as kb:
         before = whole(kb)
+        changes = steps(holdfast.from_text(PROGRAM, FACTS))
     entries = json.loads((folder / "derived/0/index.json").read_text())["arrays"].values()
     assert max(len(checksums) for _, _, checksums, _, _ in entries) > 2
     assert len({name for name, *_ in entries} - {""}) < len(entries)  # arrays of zeros have no files
@@ -189,9 +190,57 @@ def test_a_damaged_cache_is_not_believed(tmp_path: Path, monkeypatch: pytest.Mon
         evaluated.taken()
         with holdfast.open(copy) as kb:
             assert whole(kb) == before
+            assert steps(kb) == changes
         anew += "reach" in evaluated.taken()
         shutil.rmtree(copy)
     assert anew > len(files)  # what is appended to an array, or zeros in the place of zeros, does no harm
+
+
+def test_the_hash_tables_of_updates_are_read_when_an_update_needs_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[str] = []
+    original = derived._read_late
+
+    def reading(folder: Path, entry: Any) -> Any:
+        read.append(entry[0])
+        return original(folder, entry)
+
+    monkeypatch.setattr(derived, "_read_late", reading)
+    program, facts = "p(x) :- q(x, _).  r(x) :- s(x, _).", {"q": [(1, 2), (3, 4)], "s": [(5, 6)]}
+    folder = tmp_path / "kb"
+    holdfast.from_text(program, facts, store=folder).close()
+    with holdfast.open(folder) as kb:
+        assert set(kb["p"]) == {(1,), (3,)}
+        assert (1, 2) in kb["q"] and len(kb.query("q(3, y), p(3)")) == 1
+        memory = kb._backend.nbytes  # type: ignore[attr-defined]
+        assert read == []
+        kb.apply(Update(insert={"q": [(1, 7)]}, delete={"q": [(3, 4), (9, 9)]}))
+        assert set(kb["p"]) == {(1,)}
+        assert len(set(read)) == len(read) == 2  # of q and p
+        assert kb._backend.nbytes >= memory  # type: ignore[attr-defined]  # they were counted before
+
+
+@pytest.mark.parametrize("way", ["altered", "missing", "all missing"])
+def test_a_hash_table_that_cannot_be_read_is_made_again(way: str, tmp_path: Path) -> None:
+    folder, chance = tmp_path / "kb", random.Random(2)
+    holdfast.from_text(PROGRAM, FACTS, store=folder).close()
+    late = json.loads((folder / "derived/0/index.json").read_text())["late"]
+    with holdfast.open(folder) as kb:
+        for name, *_ in late.values():
+            if way == "altered":
+                harm(folder / "derived/0" / name, "flip", chance)
+            elif way == "missing":
+                (folder / "derived/0" / name).unlink()
+        if way == "all missing":
+            shutil.rmtree(folder / "derived/0")
+        other = holdfast.from_text(PROGRAM, FACTS)
+        assert steps(kb) == steps(other)
+        assert whole(kb) == whole(other)
+        assert numbers(kb) == numbers(other)
+        kb.compact()
+    with holdfast.open(folder) as kb:
+        assert whole(kb) == whole(other)
 
 
 def test_rows_of_deleted_facts_do_not_pile_up_over_the_cache(tmp_path: Path) -> None:

@@ -115,3 +115,59 @@ def test_what_is_no_store_is_said_to_be_none(command: str, tmp_path: Path) -> No
     with pytest.raises(library.HoldfastError) as caught:
         library.open(tmp_path / "nothing", read_only=True)
     assert caught.value.diagnostics[0].code == "E1301"
+
+
+# --- other commands ----------------------------------------------------------------------------------
+
+
+def test_a_store_is_read_in_place_of_a_program(store: Path, tmp_path: Path) -> None:
+    before = sorted((path, path.read_bytes()) for path in store.rglob("*") if path.is_file())
+    assert holdfast("query", store, "path(2, x), x > 3").out == "4\n"
+    assert holdfast("query", store, "path($from, 4)", "-P", "from=2").out == "true\n"
+    assert holdfast("query", store, "end(x)", "--json").json["rows"] == []
+    assert "path(2, 4)  by" in holdfast("why", store, "path(2, 4)").out
+    assert holdfast("why-not", store, "path(4, 2)").code == 0
+    impact = holdfast("impact", store, "--insert", "edge(300, 301)", "--delete", "edge(3, 4)", "--json").json
+    assert impact["added"]["end"]["rows"] == [[301]]
+    assert [2, 4] in impact["removed"]["path"]["rows"]
+    added = holdfast("impact", store, "--add", "far(x) :- path(2, x), !edge(2, x).", "--json").json["added"]
+    assert added["far"]["rows"] == [[4]]
+    assert holdfast("impact", store, "--insert", "edge(1)").code == 2
+    assert holdfast("repair", store, "--unmake", "path(2, 4)").code == 0
+    assert holdfast("run", store, "-D", tmp_path / "out").code == 0
+    assert before == sorted((path, path.read_bytes()) for path in store.rglob("*") if path.is_file())
+
+
+def test_a_store_is_read_while_it_is_written(store: Path) -> None:
+    with library.open(store) as kb:
+        kb.apply(Update(insert={"edge": [(1000, 1001)]}))
+        assert holdfast("query", store, "path(1000, x)").out == "1001\n"
+        assert holdfast("impact", store, "--delete", "edge(1000, 1001)", "--json").json["removed"]["path"]["size"] == 1
+        assert "E1303" in holdfast("stream", store, "--updates", "-", stdin="").err
+
+
+def test_a_stream_writes_to_a_store(store: Path) -> None:
+    lines = '{"insert": {"edge": [[500, 501]]}, "note": {"who": "ann"}}\n{"delete": {"edge": [[500, 501]]}}\n'
+    result = holdfast("stream", store, "--updates", "-", stdin=lines)
+    assert result.code == 0, result.err
+    with library.open(store) as kb:  # it was closed
+        assert (kb.version, kb.commits()[-2].notes) == (6, ({"who": "ann"},))
+        assert (500, 501) not in kb["edge"]
+
+
+@pytest.mark.parametrize("command", [("query", "path(1, x)"), ("impact", "--insert", "edge(1, 9)")])
+def test_what_is_no_store_or_does_not_belong_to_one(command: tuple[str, ...], store: Path, tmp_path: Path) -> None:
+    name, *rest = command
+    (tmp_path / "empty").mkdir()
+    for words, code in (
+        ((name, store, *rest, "-F", tmp_path), "E0926"),
+        ((name, store, *rest, "-M", "A=1"), "E0926"),
+        ((name, store, *rest, "-I", tmp_path), "E0926"),
+        ((name, tmp_path / "empty", *rest), "E0011"),
+        ((name, tmp_path / "none", *rest), "E0011"),
+        ((name, "x" * 5000, *rest), "E0012"),
+    ):
+        result = holdfast(*words)
+        assert result.code == 2 and f"error[{code}]" in result.err, result.err
+    result = holdfast(name, broken(store), *rest)
+    assert result.code == 4 and "E1306" in result.err

@@ -8,6 +8,7 @@ import signal
 import sys
 import threading
 import time
+from _thread import interrupt_main
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -313,14 +314,21 @@ def test_a_leader_that_fails_leaves_the_others_their_turn() -> None:
     assert group._leader is None
 
 
-def test_a_writer_that_waits_can_be_interrupted() -> None:
+def _send() -> None:
+    signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+
+
+@pytest.mark.parametrize("interrupt", [_send, interrupt_main], ids=["a signal", "a signal that is not noticed"])
+def test_a_writer_that_waits_can_be_interrupted(interrupt: Callable[[], None]) -> None:
+    """`interrupt_main` wakes nobody, as a signal that comes just before the thread waits."""
     change, ready = holdfast.from_text("p(1).").apply(Update()), threading.Event()
     group = GroupCommit(lambda updates: [change for _ in updates])
 
     def first() -> Any:
         while not group._waiting:
             pass
-        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+        time.sleep(0.05)
+        interrupt()
         ready.wait(10)
         return change
 

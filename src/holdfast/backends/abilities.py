@@ -16,7 +16,7 @@ import threading
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import field
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, Protocol, TypeAlias, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -410,12 +410,19 @@ def arrange(backend: Backend, program: Program) -> None:
 # --- saving --------------------------------------------------------------------------------------------
 
 
+LateArray: TypeAlias = Callable[[], NDArray[Any] | None]
+
+
 @dataclass(frozen=True)
 class SavedTable:
-    """The facts of a predicate as arrays and numbers whose meaning is the backend's own affair."""
+    """The facts of a predicate as arrays and numbers whose meaning is the backend's own affair.
+
+    The backend can compute a late array from the others.  It is read when it is first needed; None if that fails.
+    """
 
     arrays: Mapping[str, NDArray[Any]]
     numbers: Mapping[str, int | None]
+    late: Mapping[str, LateArray] = field(default_factory=dict)
 
 
 class Saving(Protocol):
@@ -438,10 +445,15 @@ class Tuning(Protocol):
 
     reports_new_facts: bool  # `apply` reports new heads to the watch itself
     is_elsewhere: bool  # others do the work: the processor time of this process says little, and a call costs much
+    requests: int  # messages or jobs by which others were asked so far
+    request_cost: int  # rule instances that take as long as a request
+    indexing: float  # seconds so far for indexes that it lacked; later updates use them
 
 
 class _Plain(Tuning):
     reports_new_facts = is_elsewhere = False
+    requests = request_cost = 0
+    indexing = 0.0
 
 
 _PLAIN = _Plain()

@@ -8,7 +8,6 @@ NO_SUCH_FILE = "E0011"
 UNREADABLE = "E0012"
 BAD_AMOUNT = "E0013"
 CANNOT_WRITE = "E0014"
-OUT_OF_MEMORY = "E0015"
 NO_RESULT = "E1201"
 OTHER_FORMAT = "E1202"
 BAD_RESULT = "E1203"
@@ -23,7 +22,6 @@ ALL_CODES: dict[str, str] = {
     UNREADABLE: "a file named on the command line cannot be read as text",
     BAD_AMOUNT: "an amount of memory is not a number with a known unit",
     CANNOT_WRITE: "a file or folder cannot be written",
-    OUT_OF_MEMORY: "the machine is out of memory",
     NO_RESULT: "a file is not a result of `make bench`",
     OTHER_FORMAT: "a result of `make bench` has an unknown format",
     BAD_RESULT: "a result of `make bench` has an invalid value",

@@ -1,8 +1,10 @@
-"""Shared by `run` and `query`: open a program with its facts, under limits, with progress."""
+"""Shared by `run`, `query` and others: open a program with its facts, or a store, under limits, with progress."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,23 +27,24 @@ def evaluate(
     include: Sequence[Path] = (),
     functors: Sequence[Path] = (),
     profile: bool = False,
+    read_only: bool = True,
 ) -> KnowledgeBase:
-    """The materialised program.  The progress line is always removed."""
-    from holdfast import from_text  # imports NumPy the quick way
+    """The materialised program, or what a store keeps.  The progress line is always removed."""
+    from holdfast import from_text, open  # imports NumPy the quick way
 
-    text = files.read_text(program)
+    is_store = os.path.exists(program / "HOLDFAST")  # noqa: PTH110  # long names
+    text, shown = "" if is_store else files.read_text(program), files.shown_name(program)
     given = options.preprocessing(macro, include)
     options.load_functors([files.existing_file(path) for path in functors])
     for path in facts:
         files.existing(path)
     modules = options.modules(no_module)
     watcher = progress.for_this_terminal()
+    make = partial(open, program, read_only=read_only) if is_store else partial(from_text, text, name=shown)
     try:
-        return from_text(
-            text,
-            _sources(facts),
+        return make(
+            facts=_sources(facts),
             engine=engine,
-            name=files.shown_name(program),
             limits=options.limits(*limits),
             progress=watcher,
             modules=modules,

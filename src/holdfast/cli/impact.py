@@ -21,7 +21,7 @@ ROWS_SHOWN = 5
 
 
 def impact(
-    program: options.ProgramFile,
+    program: options.ProgramOrStore,
     facts: options.FactsOption = [],  # noqa: B006  it is copied
     add: Annotated[
         list[str],

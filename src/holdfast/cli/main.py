@@ -11,7 +11,7 @@ from typing import Final
 
 from holdfast.cli import codes, command_line, terminal
 from holdfast.cli.command_line import Command
-from holdfast.errors import Diagnostic, ExitCode, HoldfastError, LimitReached, UsageError
+from holdfast.errors import Diagnostic, ExitCode, HoldfastError, UsageError, out_of_memory
 
 INTERRUPTED = 130
 """The exit code that shells expect of a program stopped by Ctrl-C."""
@@ -159,13 +159,7 @@ def _as_ours(failure: Exception) -> HoldfastError:
         case HoldfastError():
             return failure
         case MemoryError():
-            return LimitReached(
-                Diagnostic(
-                    codes.OUT_OF_MEMORY,
-                    "the machine is out of memory; the run was stopped and nothing was written",
-                    help="--limit-memory stops a run before that happens",
-                )
-            )
+            return out_of_memory(failure)
         case OSError() if failure.strerror is not None:
             what = failure.filename or "the output cannot be written"
             return UsageError(Diagnostic(codes.CANNOT_WRITE, f"{what}: {failure.strerror}"))

@@ -25,6 +25,13 @@ ProgramFile = Annotated[
         help="The program, a .dl file; - for standard input.",
     ),
 ]
+ProgramOrStore = Annotated[
+    Path,
+    Positional(
+        metavar="PROGRAM",
+        help="The program, a .dl file, or the folder of a store; - for standard input.",
+    ),
+]
 AsJson = Annotated[bool, Option("--json", help="Print JSON, errors included.")]
 FactsOption = Annotated[
     list[Path],

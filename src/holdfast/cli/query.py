@@ -26,7 +26,7 @@ EXAMPLE = "holdfast query examples/reachability/reachability.dl -F examples/reac
 
 
 def query(
-    program: options.ProgramFile,
+    program: options.ProgramOrStore,
     question: Annotated[
         str,
         Positional(metavar="QUERY", help="The query: the body of a rule, in quotes."),

@@ -14,7 +14,7 @@ EXAMPLE = """holdfast repair examples/reachability/reachability.dl -F examples/r
 
 
 def repair(
-    program: options.ProgramFile,
+    program: options.ProgramOrStore,
     facts: options.FactsOption = [],  # noqa: B006  it is copied
     make: Annotated[
         list[str],

@@ -22,7 +22,7 @@ ROWS_SHOWN = 20
 
 
 def run_program(
-    program: options.ProgramFile,
+    program: options.ProgramOrStore,
     facts: options.FactsOption = [],  # noqa: B006  it is copied
     output: Annotated[
         Path | None,

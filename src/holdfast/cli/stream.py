@@ -30,7 +30,7 @@ EXAMPLE = "holdfast stream examples/reachability/reachability.dl --updates examp
 
 
 def stream(
-    program: options.ProgramFile,
+    program: options.ProgramOrStore,
     updates: Annotated[
         Path,
         Option(
@@ -123,7 +123,9 @@ def stream(
             macro=macro,
             include=include,
             functors=functors,
+            read_only=False,
         )
+        opened.enter_context(base)
         asked.check(base)
         for path in (stats, changes):
             files.refuse_overwriting(path, base.files)

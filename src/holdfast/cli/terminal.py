@@ -109,7 +109,9 @@ def _plain_table(columns: Sequence[str], rows: Sequence[Sequence[str]], right: S
     widths = [max(map(_width, texts)) for texts in zip(columns, *rows, strict=True)]
     for number, row in enumerate([columns, *rows]):
         cells = [
-            " " * (width - _width(text)) + text if to_right else text + " " * (width - _width(text))
+            " " * (width - _width(plain := text.rstrip(" "))) + plain
+            if to_right
+            else text + " " * (width - _width(text))
             for text, width, to_right in zip(row, widths, right, strict=True)
         ]
         yield f"  {'   '.join(cells)}".rstrip() + "\n"

@@ -23,7 +23,7 @@ Seconds = Annotated[float, Option("--seconds", metavar="S", min=0, help="Stop th
 
 
 def why(
-    program: options.ProgramFile,
+    program: options.ProgramOrStore,
     fact: FactText = "",
     facts: options.FactsOption = [],  # noqa: B006  it is copied
     format: ExplanationFormat = "tree",

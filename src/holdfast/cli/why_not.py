@@ -12,7 +12,7 @@ EXAMPLE = "holdfast why-not examples/reachability/reachability.dl -F examples/re
 
 
 def why_not(
-    program: options.ProgramFile,
+    program: options.ProgramOrStore,
     fact: FactText,
     facts: options.FactsOption = [],  # noqa: B006  it is copied
     format: ExplanationFormat = "text",

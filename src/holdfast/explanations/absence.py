@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-from holdfast.explanations.matching import ANY, Binding, Fact, FactPattern, Matcher, bindings_in_order
+from holdfast.explanations.matching import ANY, Binding, Fact, FactPattern, Matcher
 from holdfast.explanations.proof import Complete, ProofStep, complete_json, fact_text, quoted
 from holdfast.explanations.scope import bindable_or_attained
 from holdfast.explanations.short_names import ShortNames
@@ -25,6 +25,8 @@ NEAREST = 3
 """How many nearest facts are shown."""
 _NOT_GIVEN = "it was not given, and no rule could derive it"
 _COMPARED = 500  # facts with which one is compared
+COMPARISON = 50
+"""Facts that are matched in the time of comparing two texts."""
 _DEEPEST = 3
 _LOOKED_AT = 200  # ways to satisfy a part of a body, of which the first failing one is shown
 
@@ -178,6 +180,10 @@ class LookedUp(Protocol):
         """The first facts that fit a pattern."""
         ...
 
+    def tick(self, steps: int) -> None:
+        """Called before so many facts are matched; raises if there is no time for them."""
+        ...
+
 
 def reasons(source: Matcher, goal: Fact) -> dict[Fact, tuple[Obstacle, ...]]:
     """Where the rules for a fact fail, and the rules for what they miss, breadth first."""
@@ -212,21 +218,15 @@ def obstacle(source: Matcher, rule: RuleHead, pattern: FactPattern) -> Obstacle 
         waiting.remove(item)
         ways = len(given)
         try:
-            given_now = _alike(
-                source.solve(item, given[:_LOOKED_AT], bindable_or_attained(others, mentioned), mentioned)
-            )
+            found = source.solve(item, given[:_LOOKED_AT], bindable_or_attained(others, mentioned), mentioned)
         except NoValue as error:
             return Obstacle(rule.name, text, held, total, ways, str(error))
-        if not given_now:
+        if not found:
             fails, nearest, missing = _failure(source, item, given)
             return Obstacle(rule.name, text, held, total, ways, fails, nearest, missing)
-        given, held = given_now, held + 1
+        given = source.bindings_in_order([b for b in found if b.keys() == found[0].keys()])
+        held += 1
     return Obstacle(rule.name, text, held, total, len(given), "its aggregates have other values")
-
-
-def _alike(found: list[Binding]) -> list[Binding]:
-    """Those that bind the same variables as the first, in an order that does not depend on the engine."""
-    return bindings_in_order([b for b in found if b.keys() == found[0].keys()])
 
 
 def _failure(source: Matcher, item: tree.Formula, given: list[Binding]) -> tuple[str, tuple[str, ...], Fact | None]:
@@ -275,6 +275,7 @@ def nearest_facts(source: LookedUp, name: str, patterns: Sequence[FactPattern]) 
                 continue
             wider = (*pattern[:place], ANY, *pattern[place + 1 :])
             for row in source.some_facts(name, wider, _COMPARED):
+                source.tick(COMPARISON)
                 found[row] = max(found.get(row, 0.0), likeness(row[place], value))
     best = sorted(found, key=lambda row: (-found[row], str(row)))
     return tuple((name, row) for row in best[:NEAREST])

@@ -12,7 +12,7 @@ from itertools import combinations, islice, product
 from typing import Any, Protocol, TypeAlias
 
 from holdfast.explanations.absence import known_pattern
-from holdfast.explanations.matching import ANY, Binding, Fact, FactPattern, bindings_in_order, in_order, only
+from holdfast.explanations.matching import ANY, Binding, Fact, FactPattern, only
 from holdfast.explanations.scope import bindable
 from holdfast.explanations.search import Explainer, FactSource, SearchLimit
 from holdfast.explanations.terms import NoValue, Unknown, is_test
@@ -47,6 +47,10 @@ class EditableFacts(FactSource, Protocol):
         self, formula: tree.Formula, given: list[Binding], around: frozenset[str], used: frozenset[str]
     ) -> list[Binding]:
         """All ways to extend bindings so that a formula holds."""
+        ...
+
+    def bindings_in_order(self, found: list[Binding]) -> list[Binding]:
+        """Bindings by their values."""
         ...
 
     def value(self, term: tree.Term, b: Binding) -> Any:
@@ -96,6 +100,7 @@ class Candidates:
             self._limit.check(0, "repair")
             tasks = []
             for found in run():
+                self._source.tick(1)
                 if not isinstance(found, Edit):
                     tasks.append((openness + found[0], found[1]))
                 elif found not in given and self._may(found):
@@ -123,7 +128,8 @@ class Candidates:
         yield from (Edit(False, step.conclusion) for step in steps if step.is_asserted)
         yield from (self._later(pattern, True) for pattern in exact)
         for name, pattern in exact:  # a negation inside a negation wants them, and they are no premises
-            yield from (self._later((name, row), False) for row in in_order(self._source.facts(name, [pattern])[0]))
+            rows = self._source.in_order(self._source.facts(name, [pattern])[0])
+            yield from (self._later((name, row), False) for row in rows)
 
     # --- toward a fact -----------------------------------------------------------------------------------
 
@@ -169,7 +175,7 @@ class Candidates:
     ) -> Iterator[Edit | _Step]:
         """What a condition needs, for each way in which those that are left hold."""
         found = self._solved(self._anchored(left, start), start, around)
-        for b in bindings_in_order(found):
+        for b in self._source.bindings_in_order(found):
             match item:
                 case tree.Atom():
                     pattern = known_pattern(self._source, item, b)
@@ -197,7 +203,7 @@ class Candidates:
         pattern = known_pattern(self._source, atom, b)
         if pattern is not None:
             name = self._source.name(atom.name)
-            for row in in_order(self._source.facts(name, [pattern])[0]):
+            for row in self._source.in_order(self._source.facts(name, [pattern])[0]):
                 yield self._later((name, row), False)
 
     def _anchored(self, items: list[tree.Formula], start: Binding) -> list[tree.Formula]:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Generic, TypeVar
 
 T = TypeVar("T", bound=Hashable)
 _STEPS = 5_000  # of the search, after which the best that is known is taken
 
 
-def smallest_hitting_set(sets: Sequence[frozenset[T]]) -> tuple[frozenset[T], bool]:
-    """A set that meets all of some sets that are not empty, and whether it is known that there is no smaller one."""
-    search = _HittingSets(sets)
+def smallest_hitting_set(
+    sets: Sequence[frozenset[T]], look: Callable[[], None] = lambda: None
+) -> tuple[frozenset[T], bool]:
+    """A set that meets all of some sets that are not empty, and whether it is known that there is no smaller one.
+
+    `look` is called at each step, and may raise.
+    """
+    search = _HittingSets(sets, look)
     search.branch(frozenset(), frozenset())
     return search.best, search.steps < _STEPS
 
@@ -19,7 +24,8 @@ def smallest_hitting_set(sets: Sequence[frozenset[T]]) -> tuple[frozenset[T], bo
 class _HittingSets(Generic[T]):
     """Branch and bound: some element of each set is in, so branch on those of a smallest set that is not met yet."""
 
-    def __init__(self, sets: Sequence[frozenset[T]]) -> None:
+    def __init__(self, sets: Sequence[frozenset[T]], look: Callable[[], None]) -> None:
+        self._look = look
         self._sets = sorted(set(sets), key=lambda each: (len(each), str(sorted(map(str, each)))))
         self.best = self._greedy()
         self.steps = 0
@@ -35,6 +41,7 @@ class _HittingSets(Generic[T]):
     def branch(self, chosen: frozenset[T], without: frozenset[T]) -> None:
         """Improve the best by sets that have some elements and lack others."""
         self.steps += 1
+        self._look()
         left = [each - without for each in self._sets if not each & chosen]
         if not left and len(chosen) < len(self.best):
             self.best = chosen

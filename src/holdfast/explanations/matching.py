@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from holdfast.explanations.scope import FormulaScope, costs, scopes
 from holdfast.explanations.terms import (
@@ -40,6 +40,7 @@ from holdfast.program.model import Program
 from holdfast.values.model import Record
 from holdfast.values.structures import Kind
 
+T = TypeVar("T")
 Binding: TypeAlias = dict[str, Any]
 FactPattern: TypeAlias = tuple[Any, ...]
 Fact: TypeAlias = tuple[str, FactPattern]
@@ -79,6 +80,19 @@ class Matcher:
 
     def tick(self, steps: int) -> None:
         """Called before so many facts are matched; raises if there is no time for it."""
+
+    def in_order(self, rows: Iterable[FactPattern]) -> list[FactPattern]:
+        """Facts by their values, so that lists do not depend on how an engine keeps them."""
+        return sorted(rows, key=self._order_of)
+
+    def bindings_in_order(self, found: list[Binding]) -> list[Binding]:
+        """Bindings by their values."""
+        names = sorted(name for name in found[0] if not name.startswith(" ")) if len(found) > 1 else []
+        return sorted(found, key=lambda b: self._order_of(b.get(name, ANY) for name in names)) if names else found
+
+    def _order_of(self, values: Iterable[Any]) -> list[tuple[int, float, str]]:
+        self.tick(1)
+        return order_of(values)
 
     def lookup(self, name: str, patterns: Sequence[FactPattern], exact: bool) -> Iterable[list[FactPattern]]:
         """For each pattern the facts that fit it; `exact`: these and no others, as negation and aggregates need."""
@@ -177,6 +191,7 @@ class Matcher:
         kinds = self.kinds(name, len(head.arguments))
         groups: dict[object, list[Binding]] = {}
         for b in found:
+            self.tick(1)
             key = [self.value(a, b) for a in head.arguments if not isinstance(a, tree.HeadAggregate)]
             groups.setdefault((b[GOAL], *key), []).append(b)
         for members in groups.values():
@@ -290,19 +305,26 @@ class Matcher:
         match item:
             case tree.Atom() | tree.Constraint() if is_test(item):
                 test = item.name.text if isinstance(item, tree.Atom) else item.function
-                return [b for b in given if passes(test, [self._value(a, b) for a in item.arguments])]
+                return [b for b in self._in_time(given) if passes(test, [self._value(a, b) for a in item.arguments])]
             case tree.Atom() if given:
                 return list(self._join(item, given, exact))
             case tree.Atom():
                 return []
             case tree.Negation(operand=operand):
                 own = (variables(operand) & scope.outer).union(map(place_of, self._inner(item)))
-                return [b for b in given if not self.solve(operand, [only(b, own)], own, frozenset(), True)]
+                starts = ((b, only(b, own)) for b in self._in_time(given))
+                return [b for b, start in starts if not self.solve(operand, [start], own, frozenset(), True)]
             case tree.Truth(value=value):
                 return given if value else []
             case tree.Comparison():
-                return [new for b in given if (new := self._compare(item, b)) is not None]
+                return [new for b in self._in_time(given) if (new := self._compare(item, b)) is not None]
         raise Unknown(f"explanations do not know {type(item).__name__}")
+
+    def _in_time(self, values: Iterable[T]) -> Iterator[T]:
+        """Values, with a look at the clock now and then."""
+        for value in values:
+            self.tick(1)
+            yield value
 
     def _join(self, atom: tree.Atom, given: list[Binding], exact: bool) -> Iterator[Binding]:
         """An atom against the facts that fit what is bound in it."""
@@ -310,8 +332,8 @@ class Matcher:
         given, name, patterns = self._looked_up(atom, given)
         for b, rows in zip(given, self.lookup(name, patterns, exact), strict=True):
             used = b.get(USED, ())
-            self.tick(1 + len(rows))
-            for row in rows:
+            self.tick(1)
+            for row in self._in_time(rows):
                 new: Binding | None = {**b, USED: (*used, (name, row))}
                 for argument, place in free:
                     new = None if new is None else self.unify(argument, row[place], new)
@@ -321,7 +343,7 @@ class Matcher:
     def _looked_up(self, atom: tree.Atom, given: list[Binding]) -> tuple[list[Binding], str, list[FactPattern]]:
         """The relation and the patterns by which an atom is joined; bindings without a value are left out."""
         name, fixed, _, _ = self._shape(atom, frozenset(given[0]))
-        patterns = [self._pattern(fixed, b) for b in given]
+        patterns = [self._pattern(fixed, b) for b in self._in_time(given)]
         if any(NOTHING in pattern for pattern in patterns):
             pairs = [(b, p) for b, p in zip(given, patterns, strict=True) if NOTHING not in p]
             given, patterns = [b for b, _ in pairs], [p for _, p in pairs]
@@ -413,7 +435,7 @@ class Matcher:
 
     def _range(self, call: tree.Call, b: Binding) -> Iterable[Any]:
         values = [self._value(a, b) for a in call.arguments]
-        return () if NOTHING in values else spanned(*alike(values))
+        return () if NOTHING in values else self._in_time(spanned(*alike(values)))
 
     def apply(self, function: str, values: list[Any]) -> Any:
         """The value of a functor."""
@@ -425,7 +447,7 @@ class Matcher:
         start = only(b, own & scope.inside.get(id(term), scope.outer))
         found = self.solve(term.body, [start], frozenset(start), own, True)
         plain = any(isinstance(node, tree.Disjunction) for node in nodes(term.body))
-        inner = [*{_key(new, with_facts=not plain): new for new in found}.values()]
+        inner = [*{_key(new, with_facts=not plain): new for new in self._in_time(found)}.values()]
         targets = [(0, new) for new in inner] if term.target is None else self._targets(term.target, inner)
         members = (*b.get(USED, ()), *(fact for _, new in targets for fact in new.get(USED, ())))
         value = self.terms.aggregate(term, [value for value, _ in targets])
@@ -441,7 +463,7 @@ class Matcher:
         """What an aggregate is over, for each member that has a value of it."""
         everything = FormulaScope(frozenset(members[0]) if members else frozenset(), frozenset())
         values = ((self._value(term, new), new) for new in self._opened(term, members, everything))
-        return [(value, new) for value, new in values if value is not NOTHING]
+        return [(value, new) for value, new in self._in_time(values) if value is not NOTHING]
 
     def fact(self, text: str, whole: bool = False) -> Fact:
         """A fact or a pattern, with `_` for any value, from its text."""
@@ -456,22 +478,11 @@ def fits(row: FactPattern, pattern: FactPattern) -> bool:
     return matching and len(row) == len(pattern)  # relations of several widths may share a name
 
 
-def in_order(rows: Iterable[FactPattern]) -> list[FactPattern]:
-    """Facts by their values, so that lists do not depend on how an engine keeps them."""
-    return sorted(rows, key=order_of)
-
-
 def order_of(values: Iterable[Any]) -> list[tuple[int, float, str]]:
     """What values are sorted by: numbers first, ANY last."""
     return [
         (0, v, "") if isinstance(v, int | float) else (2, 0, "") if v is ANY else (1, 0, text_of(v)) for v in values
     ]
-
-
-def bindings_in_order(found: list[Binding]) -> list[Binding]:
-    """Bindings by their values."""
-    names = sorted(name for name in found[0] if not name.startswith(" ")) if len(found) > 1 else []
-    return sorted(found, key=lambda b: order_of(b.get(name, ANY) for name in names)) if names else found
 
 
 def only(b: Binding, names: Iterable[str]) -> Binding:

@@ -14,10 +14,11 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Protocol, TypeVar
 
+from holdfast.arguments import expect_number
 from holdfast.deadline import within
 from holdfast.errors import Diagnostic, LimitReached
 from holdfast.explanations.chains import ClosureRules, chain, closure_of
-from holdfast.explanations.matching import ANY, USED, Binding, Fact, FactPattern, in_order, order_of
+from holdfast.explanations.matching import ANY, USED, Binding, Fact, FactPattern, order_of
 from holdfast.explanations.proof import Proof, ProofStep, fact_text
 from holdfast.explanations.short_names import ShortNames
 from holdfast.explanations.terms import Unknown, text_of
@@ -84,6 +85,14 @@ class FactSource(Protocol):
         """The number of facts of a relation."""
         ...
 
+    def in_order(self, rows: Iterable[FactPattern]) -> list[FactPattern]:
+        """Facts by their values."""
+        ...
+
+    def tick(self, steps: int) -> None:
+        """Called before so many steps of work; raises if there is no time for them."""
+        ...
+
     def given_matching(self, name: str, patterns: Sequence[FactPattern]) -> list[FactPattern]:
         """The facts that were given and fit one of some patterns."""
         ...
@@ -108,6 +117,8 @@ class SearchLimit:
     """What a search may take: seconds, and facts looked at."""
 
     def __init__(self, seconds: float | None, size: int | None) -> None:
+        expect_number(seconds, "seconds", whole=False)
+        expect_number(size, "size")
         self.seconds, self.size = seconds, size
         self._end = None if seconds is None else time.monotonic() + seconds
 
@@ -196,6 +207,7 @@ class Search:
             self._instances[fact] = instances
             for instance in instances:
                 for premise in instance.premises:
+                    self._source.tick(1)
                     self._users.setdefault(premise, []).append(instance)
                 self._try(instance)
 
@@ -206,6 +218,7 @@ class Search:
                 yield from (premise for premise in instance.premises if not self._given[premise])
 
     def _try(self, instance: Instance) -> None:
+        self._source.tick(len(instance.premises))
         if all(premise in self.rank for premise in instance.premises):
             rank = 1 + max((self.rank[premise] for premise in instance.premises), default=0)
             if rank < self.rank.get(instance.conclusion, rank + 1):
@@ -213,10 +226,12 @@ class Search:
 
     def _settle(self, fact: Fact, rank: int) -> None:
         """A fact has a lower rank than was known; what it is used for may have one too."""
+        self._source.tick(1)
         self.rank[fact] = rank
         waiting = [fact]
         while waiting:
             for user in self._users.get(waiting.pop(), ()):
+                self._source.tick(1)
                 if all(premise in self.rank for premise in user.premises):
                     rank = 1 + max(self.rank[premise] for premise in user.premises)
                     if rank < self.rank.get(user.conclusion, rank + 1):
@@ -228,6 +243,7 @@ class Search:
         given.  Of several the first by their texts, so that every engine gives the same proof."""
         if not self.rank[fact]:
             return None
+        self._source.tick(sum(len(instance.premises) for instance in self._instances[fact]))
         met = (i for i in self._instances[fact] if all(premise in self.rank for premise in i.premises))
         below = self.rank[fact] - 1
         founded = [i for i in met if max((self.rank[premise] for premise in i.premises), default=0) == below]
@@ -355,6 +371,7 @@ class Explainer:
         stack = [(goal, False) for goal in goals]
         while stack:
             fact, done = stack.pop()
+            self._source.tick(1)
             if done:
                 ordered[fact] = made[fact]
             elif fact not in made and fact not in known:
@@ -378,11 +395,11 @@ class Explainer:
             new: dict[tuple[str, int], list[FactPattern]] = {}
             for name, pattern in sorted(asked, key=lambda fact: (fact[0], order_of(fact[1]))):
                 if asked[name, pattern]:
-                    exact += [(name, row) for row in in_order(self._source.facts(name, [pattern])[0])]
+                    exact += [(name, row) for row in self._source.in_order(self._source.facts(name, [pattern])[0])]
                 if (name, pattern) in self._complete or (listed := self._listed(name, pattern)) in self._complete:
                     continue
                 self._complete[listed] = tuple(
-                    (name, row) for row in in_order(self._source.facts(name, [listed[1]])[0])
+                    (name, row) for row in self._source.in_order(self._source.facts(name, [listed[1]])[0])
                 )
                 new.setdefault((name, len(pattern)), []).append(listed[1])
             self._source.asked = {}

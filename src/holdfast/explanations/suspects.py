@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from itertools import combinations, islice
 from typing import Any, Protocol, TypeAlias
 
 from holdfast.errors import LimitReached
-from holdfast.explanations.absence import likeness, nearest_facts
+from holdfast.explanations.absence import COMPARISON, likeness, nearest_facts
 from holdfast.explanations.candidates import VAGUE, Candidates, Edit, EditableFacts, is_editable
-from holdfast.explanations.matching import ANY, Binding, Fact, FactPattern, bindings_in_order, fits, in_order
+from holdfast.explanations.matching import ANY, Binding, Fact, FactPattern, fits
 from holdfast.explanations.proof import fact_text
 from holdfast.explanations.scope import bindable
 from holdfast.explanations.search import SearchLimit
@@ -104,8 +105,12 @@ class _Steps(SearchLimit):
 
 
 def suspects(source: SuspectSource, goal: Fact) -> tuple[Suspect, ...]:
-    """The likeliest mistakes because of which a fact does not hold."""
-    return tuple(islice(_Hunt(source).of(goal), _MOST))
+    """The likeliest mistakes because of which a fact does not hold; those that are found in time."""
+    found: list[Suspect] = []
+    with suppress(LimitReached):
+        for suspect in islice(_Hunt(source).of(goal), _MOST):
+            found.append(suspect)  # noqa: PERF402  what was found stays when time is over
+    return tuple(found)
 
 
 class _Hunt:
@@ -184,7 +189,7 @@ class _Hunt:
             found = self._source.solve(body, [start], around, frozenset().union(*map(variables, items)))
         except NoValue:
             return None
-        return next(iter(bindings_in_order(found) if len(found) <= _COMPARED else found), None)
+        return next(iter(self._source.bindings_in_order(found) if len(found) <= _COMPARED else found), None)
 
     def _holds(self, item: tree.Formula, b: Binding, around: frozenset[str]) -> bool:
         try:
@@ -211,7 +216,9 @@ class _Hunt:
     def _beside(self, fact: Fact) -> Iterator[tuple[int, FactPattern]]:
         """The facts that differ from one in one column of text, with the column."""
         for place, wider in _widened(fact):
-            yield from ((place, other) for other in self._source.some_facts(fact[0], wider, _COMPARED))
+            for other in self._source.some_facts(fact[0], wider, _COMPARED):
+                self._source.tick(COMPARISON)
+                yield place, other
 
     def _absent_keys(self, wanted: list[Fact]) -> Iterator[_Found]:
         """A value of which a relation says nothing, though it says something once of others."""
@@ -294,7 +301,7 @@ class _Hunt:
             for name, row in group:
                 for pattern in (row, *(pattern for _, pattern in self._by_key((name, row)))):
                     rows = self._source.facts(name, [pattern])[0]
-                    for other in in_order(rows) if len(rows) <= _COMPARED else rows:
+                    for other in self._source.in_order(rows) if len(rows) <= _COMPARED else rows:
                         found.setdefault((name, other), (name, row))
             if found:
                 there, helps = list(found)[:SHOWN], list(dict.fromkeys(found.values()))[:SHOWN]

@@ -13,6 +13,7 @@ from holdfast.explanations.matching import Fact
 from holdfast.explanations.proof import MOST_SHOWN, ProofStep, fact_text, quoted
 from holdfast.explanations.search import FactSource, Instance, Search, SearchLimit, inference
 from holdfast.explanations.short_names import FULL_NAMES, ShortNames
+from holdfast.explanations.terms import Unknown
 from holdfast.quick_dataclass import dataclass
 
 _KEPT = 300  # sets of facts that are kept for one fact
@@ -262,9 +263,22 @@ class _Cone:
             self.sets[fact] = sorted(self.sets[fact], key=len)[:_KEPT]
         return found in self.sets[fact]
 
+    def minimal(self, goal: Fact) -> set[frozenset[Fact]]:
+        """The sets of a fact, made minimal; if time runs out, those that are known to be."""
+        found: set[frozenset[Fact]] = set()
+        try:
+            for each in sorted(self.sets[goal], key=len):
+                found.add(self.shrunk(goal, each))
+        except LimitReached:
+            self.is_complete = False
+            if not found:
+                raise
+        return found
+
     def shrunk(self, goal: Fact, found: frozenset[Fact]) -> frozenset[Fact]:
         """Without what can be spared: where sets were left out, a smaller one may have been among them."""
         for fact in sorted(found, key=str):
+            self._limit.check(0, "support")
             if self._follows(goal, found - {fact}):
                 found -= {fact}
         return found
@@ -273,6 +287,7 @@ class _Cone:
         there = set(facts)
         open_instances = [i for i in self._all if self._own(i) <= facts]
         while goal not in there:
+            self._source.tick(len(open_instances))
             new = [i for i in open_instances if i.conclusion not in there and there.issuperset(i.premises)]
             if not new:
                 return False
@@ -289,9 +304,11 @@ def supports(source: FactSource, goal: Fact, most: int | None, limit: SearchLimi
     cone = _Cone(source, limit, rules=rules)
     cone.explore(goal)
     cone.spread()
+    if not cone.sets.get(goal) and cone.is_complete:
+        raise Unknown(f"{fact_text(goal)} holds, and the rules as they are written give no support of it")
     if not cone.sets.get(goal):
         raise limit.reached(f"support of {fact_text(goal)}")
-    sets = {cone.shrunk(goal, found) for found in cone.sets[goal]}
+    sets = cone.minimal(goal)
     found = sorted(map(_support, sets), key=lambda s: (len(s.facts) + len(s.rules), s.facts, s.rules))
     kept = found if most is None else found[:most]
     complete = cone.is_complete and len(kept) == len(found)

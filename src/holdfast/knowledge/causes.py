@@ -16,7 +16,7 @@ from typing import Any
 
 from holdfast.arguments import expect
 from holdfast.errors import HoldfastError, LimitReached
-from holdfast.explanations.matching import Fact, in_order
+from holdfast.explanations.matching import Fact
 from holdfast.explanations.proof import Proof, ProofStep, fact_text
 from holdfast.explanations.search import Explainer, SearchLimit
 from holdfast.explanations.short_names import FULL_NAMES
@@ -122,8 +122,8 @@ class _Parts:
 class _States:
     """The states around an update: the old one, the new one, and the new one without some parts of the update."""
 
-    def __init__(self, origin: ChangeOrigin, change: Change, parts: _Parts) -> None:
-        self._origin, self._change, self._parts = origin, change, parts
+    def __init__(self, origin: ChangeOrigin, change: Change, parts: _Parts, limit: SearchLimit) -> None:
+        self._origin, self._change, self._parts, self._limit = origin, change, parts, limit
 
     @cached_property
     def _what_if(self) -> Callable[[Update], Change]:
@@ -136,6 +136,7 @@ class _States:
         new = self._new(undone)  # before the old one: it tries out an update, which ends what was looked up
         with self._old() as old, new:
             old.other, new.other = new, old
+            old.limit = new.limit = self._limit
             yield old, new
 
     def _old(self) -> NearbyFacts:
@@ -152,7 +153,8 @@ class _States:
             explicit = NOTHING_MOVED if origin.is_applied else origin.explicit
             return NearbyFacts(origin.state, origin.rules[1], moved, explicit)
         left = [part for part in self._parts.all if part not in set(undone)]
-        change = self._what_if(self._parts.undo(undone) if origin.is_applied else self._parts.redo(left))
+        with self._limit.heeded(_WHAT):
+            change = self._what_if(self._parts.undo(undone) if origin.is_applied else self._parts.redo(left))
         tried = change.origin
         assert isinstance(tried, ChangeOrigin)
         return NearbyFacts(origin.state, tried.rules[1], (change.removed, change.added), tried.explicit)
@@ -163,7 +165,8 @@ def causes(
 ) -> Causes | None:
     """The parts of an update that made a fact come or go; None if it did neither."""
     parts = _Parts(origin)
-    states, limit = _States(origin, change, parts), SearchLimit(seconds, None)
+    limit = SearchLimit(seconds, None)
+    states = _States(origin, change, parts, limit)
     with states.around(()) as (old, new):
         fact = _asked(relation, row, old, new)
         came = new.holds(fact)
@@ -281,7 +284,7 @@ def _alone(patterns: list[Fact], here: NearbyFacts, there: NearbyFacts) -> Itera
     """What fits patterns in one state only, and whether it is the other one: it let this one have a fact."""
     for name, pattern in patterns:
         for one, other in ((there, here), (here, there)):
-            rows = [(name, row) for row in in_order(one.facts(name, [pattern])[0])]
+            rows = [(name, row) for row in one.in_order(one.facts(name, [pattern])[0])]
             both = other.holding(rows)
             yield from ((fact, one is there) for fact in rows if fact not in both)
 

@@ -59,8 +59,12 @@ class Derived:
         if saving is None or sorted(served) != about["served"]:
             raise StaleCacheError
         tables = {
-            name: SavedTable({kind: self.state.arrays[f"{name}/{kind}"] for kind in kinds}, numbers)
-            for name, (kinds, numbers) in about["tables"].items()
+            name: SavedTable(
+                {kind: self.state.arrays[f"{name}/{kind}"] for kind in kinds},
+                numbers,
+                {kind: self.state.late[f"{name}/{kind}"] for kind in late},
+            )
+            for name, (kinds, late, numbers) in about["tables"].items()
         }
         saving.restore_saved(tables, about["rounds"])
         watch.batch(about["facts"])
@@ -88,13 +92,14 @@ def cached_state(state: Materialisation) -> CachedState | None:
     again = _evaluated_again(state)
     tables = {name: saving.save(name) for name in state.program.relations if name not in again}
     arrays = {f"{name}/{kind}": array for name, saved in tables.items() for kind, array in saved.arrays.items()}
+    late = {f"{name}/{kind}": read for name, saved in tables.items() for kind, read in saved.late.items()}
     given = {f"{name}/given": _explicit(state.backend, name) for name in again}
     ranks = state.backend.ability(Ranking)
     about = {
         "program": program_hash(state.program),
         "served": sorted(served),
         "again": sorted(again),
-        "tables": {name: [list(saved.arrays), dict(saved.numbers)] for name, saved in tables.items()},
+        "tables": {name: [list(saved.arrays), list(saved.late), dict(saved.numbers)] for name, saved in tables.items()},
         "rounds": 0 if ranks is None else ranks.rounds,
         "facts": int(sum(relation_size(state.backend, name) for name in tables)),
         "ledger": _ledger(maintainer, again, tables),
@@ -104,7 +109,7 @@ def cached_state(state: Materialisation) -> CachedState | None:
             if again.isdisjoint(names)
         ],
     }
-    return CachedState({**arrays, **given}, saved_values(state.dictionary), about)
+    return CachedState({**arrays, **given}, late, saved_values(state.dictionary), about)
 
 
 def _evaluated_again(state: Materialisation) -> set[str]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
+from contextlib import suppress
 from dataclasses import replace
 
 from holdfast.errors import Diagnostic, Diagnostics, ProgramError, Span
@@ -38,7 +39,11 @@ def edited(
         for i, type in enumerate(r.types)
         if name not in open or type is not Type.ANY
     }
-    checked = maintainable(check(_without_orphans(new, program), types | _types_of_facts(program, update, open)))
+    edited_tree, hints = _without_orphans(new, program), types | _types_of_facts(program, update, open)
+    checked = maintainable(check(edited_tree, hints))
+    if any(_retyped(program, checked, open)):
+        with suppress(ProgramError):  # facts are stored by their types, which stay if the rules allow it
+            checked = maintainable(check(edited_tree, hints, types))
     _refuse_other_types(program, checked, _first_added(program_tree, new), open)
     return new, _with_column_names(checked, program)
 
@@ -100,18 +105,24 @@ def _named_like(relation: Relation, old: Relation | None) -> Relation:
 
 def _refuse_other_types(old: Program, new: Program, place: Span | None, open: Collection[str]) -> None:
     """Refuse changes of type: facts are stored by their types."""
+    for relation, other in _retyped(old, new, open):
+        was, would = (", ".join(type.value for type in r.types) for r in (relation, other))
+        message = f"these rules would change the types of {relation.display} from ({was}) to ({would})"
+        help = "declare the relation's types in the program"
+        if Type.ANY in relation.types and not relation.declared:
+            columns = ", ".join(
+                f"{column.name}: {type.value}" for column, type in zip(relation.columns, other.types, strict=True)
+            )
+            help = (
+                f"its types were unknown when the program was opened without facts; "
+                f"declare them: .decl {relation.display}({columns})"
+            )
+        raise ProgramError(Diagnostic("E0912", message, place, help=help))
+
+
+def _retyped(old: Program, new: Program, open: Collection[str]) -> Iterator[tuple[Relation, Relation]]:
+    """Relations whose types change, and may not: as they are and as they would be."""
     for name, relation in old.relations.items():
         other = new.relations.get(name)
         if other is not None and other.types != relation.types and name not in open:
-            was, would = (", ".join(type.value for type in r.types) for r in (relation, other))
-            message = f"these rules would change the types of {relation.display} from ({was}) to ({would})"
-            help = "declare the relation's types in the program"
-            if Type.ANY in relation.types and not relation.declared:
-                columns = ", ".join(
-                    f"{column.name}: {type.value}" for column, type in zip(relation.columns, other.types, strict=True)
-                )
-                help = (
-                    f"its types were unknown when the program was opened without facts; "
-                    f"declare them: .decl {relation.display}({columns})"
-                )
-            raise ProgramError(Diagnostic("E0912", message, place, help=help))
+            yield relation, other

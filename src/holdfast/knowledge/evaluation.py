@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 from holdfast.backends.abilities import arrange, given_facts, housekeeping, module_budget, relation_size, tuning
@@ -12,6 +13,7 @@ from holdfast.backends.protocol import Engine as Factory
 from holdfast.knowledge.engines import patience
 from holdfast.knowledge.loading import LOADED, Loaded
 from holdfast.maintenance import modular
+from holdfast.maintenance.budget import work_of
 from holdfast.maintenance.module_adapter import States
 from holdfast.maintenance.seminaive import NodeFigures, materialise
 from holdfast.maintenance.watch import Watch
@@ -71,12 +73,18 @@ def evaluate(
     """
     figures = list[NodeFigures]()
     for node in nodes:
+        asked = tuning(backend).requests
         planner = Planner(node, backend.statistics)
         if served is not None and served.allotments[node.index].services:
             allotment = served.allotments[node.index]
-            figures.append(modular.materialise(planner, backend, watch, allotment, served.states))
+            found = modular.materialise(planner, backend, watch, allotment, served.states)
         else:
-            figures.append(materialise(planner, backend, watch, enough))
+            found = materialise(planner, backend, watch, enough)
+        requests = tuning(backend).requests - asked
+        if requests:
+            work = work_of(found.work, found.instances, requests, tuning(backend))
+            found = replace(found, work=work, requests=requests)
+        figures.append(found)
     return figures
 
 

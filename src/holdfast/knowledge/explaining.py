@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
 import numpy as np
 
-from holdfast.arguments import expect
+from holdfast.arguments import expect, expect_number
 from holdfast.backends.memory.arithmetic import Undefined as EngineUndefined
 from holdfast.backends.memory.functors import Bindings, evaluate
 from holdfast.errors import Diagnostic, EvaluationError, LimitReached, UsageError
-from holdfast.explanations.matching import ANY, Fact, FactPattern, Matcher, fits, in_order
+from holdfast.explanations.matching import ANY, Fact, FactPattern, Matcher, fits
 from holdfast.explanations.proof import Proof
 from holdfast.explanations.search import Explainer, SearchLimit
 from holdfast.explanations.terms import FUNCTIONS, NOTHING, Float, NoValue, Unknown, is_test, text_of, value_of
@@ -33,6 +34,8 @@ from holdfast.values.structures import Kind
 
 T = TypeVar("T")
 _OFTEN = 1_000  # facts that are matched between two looks at the clock
+_LOOKUP = 20  # facts that are matched in the time of a lookup
+_AT_ONCE = 10_000  # facts that are decoded between two looks at the clock
 NOT_A_FACT, NOT_EXPLAINED = "E0941", "E0942"
 
 
@@ -110,7 +113,7 @@ class StoredFacts(Matcher):
                 self.asked[name, pattern] = exact or self.asked.get((name, pattern), False)
         found = self.facts(name, patterns)
         if exact:
-            found = [in_order(rows) if len(rows) > 1 else rows for rows in found]
+            found = [self.in_order(rows) if len(rows) > 1 else rows for rows in found]
             self.exact |= {(name, pattern): None for pattern in patterns}
             self.absent |= {(name, p): None for p, rows in zip(patterns, found, strict=True) if not rows}
         return found
@@ -125,6 +128,7 @@ class StoredFacts(Matcher):
                 by_columns.setdefault(tuple(i for i, v in enumerate(pattern) if v is not ANY), []).append(pattern)
         guessed: dict[FactPattern, list[FactPattern]] = {}
         for bound, some in by_columns.items():
+            self.tick(_LOOKUP * len(some))
             misses = self._misses
             found, fetched = dict[FactPattern, list[FactPattern]](), self._fetched(name, bound, some)
             if len(some) == 1:
@@ -132,6 +136,7 @@ class StoredFacts(Matcher):
             else:
                 found.update((pattern, []) for pattern in some)
                 for row in fetched:
+                    self.tick(1)
                     found[_masked(row, bound)].append(row)
             is_known = misses == self._misses
             (known if is_known else guessed).update(found)
@@ -150,12 +155,12 @@ class StoredFacts(Matcher):
         if relation is None or (not bound and self.size(name, len(pattern)) > most):
             return []
         if len(bound) == len(pattern) or not bound:
-            return in_order(self.facts(name, [pattern])[0])
+            return self.in_order(self.facts(name, [pattern])[0])
         codes = self._codes(relation, bound, [pattern])
         found = self._lookup.matching(relation, bound, codes) if len(codes) else codes
         if len(found) > most:
             found = found[np.lexsort(found.T[::-1])[:most]]
-        return in_order(self._decoded(relation, found)) if len(codes) else []
+        return self.in_order(self._decoded(relation, found)) if len(codes) else []
 
     def _is_settled(self, place: tuple[str, int], row: FactPattern) -> bool:
         """Whether what was looked up before says if a row is a fact; it is noted then."""
@@ -307,6 +312,7 @@ class StoredFacts(Matcher):
             for i in columns:
                 place = (kinds[i], pattern[i])
                 if place not in known:
+                    self.tick(_LOOKUP)
                     known[place] = self._code(*place)
                 row.append(known[place])
             if None not in row:
@@ -328,10 +334,13 @@ class StoredFacts(Matcher):
             return None
 
     def _decoded(self, relation: Relation, codes: Codes) -> list[FactPattern]:
-        found = self._dictionary.decode_rows(codes, relation.types)
-        if {Type.FLOAT, Type.ANY, Type.RECORD}.isdisjoint(relation.types):
-            return list(found)
-        return [tuple(map(value_of, row)) for row in found]
+        found: list[FactPattern] = []
+        is_plain = {Type.FLOAT, Type.ANY, Type.RECORD}.isdisjoint(relation.types)
+        for at in range(0, len(codes), _AT_ONCE):
+            self.tick(min(_AT_ONCE, len(codes) - at))
+            some = self._dictionary.decode_rows(codes[at : at + _AT_ONCE], relation.types)
+            found += some if is_plain else (tuple(map(value_of, row)) for row in some)
+        return found
 
 
 def _masked(row: FactPattern, bound: tuple[int, ...]) -> FactPattern:
@@ -344,31 +353,36 @@ def _masked(row: FactPattern, bound: tuple[int, ...]) -> FactPattern:
 
 def why(text: str, state: ReadState, seconds: float | None, size: int | None) -> Proof | None:
     """A proof of a fact, None if it does not hold."""
+    limits = SearchLimit(seconds, size)
     with StoredFacts(state) as source:
         fact = asked_fact(text, source)
         if not source.facts(fact[0], [fact[1]])[0]:
             return None
-        return Explainer(source, SearchLimit(seconds, size)).proof(fact)
+        return Explainer(source, limits).proof(fact)
 
 
-def all_ways(text: str, state: ReadState, limit: int, seconds: float | None) -> Derivations | None:
+def all_ways(text: str, state: ReadState, limit: int | None, seconds: float | None) -> Derivations | None:
     """The derivations of a fact and of the facts below it; None if it does not hold."""
+    limits = SearchLimit(seconds, None)
+    expect_number(limit, "limit")
     with StoredFacts(state) as source:
         fact = asked_fact(text, source)
         if not source.facts(fact[0], [fact[1]])[0]:
             return None
-        return derivations(source, fact, limit, SearchLimit(seconds, None))
+        return derivations(source, fact, sys.maxsize if limit is None else limit, limits)
 
 
 def minimal_supports(
     text: str, state: ReadState, limit: int | None, seconds: float | None, *, rules: bool
 ) -> Supports | None:
     """Minimal sets of explicit facts that a fact follows from; None if it does not hold."""
+    limits = SearchLimit(seconds, None)
+    expect_number(limit, "limit")
     with StoredFacts(state) as source:
         fact = asked_fact(text, source)
         if not source.facts(fact[0], [fact[1]])[0]:
             return None
-        return supports(source, fact, limit, SearchLimit(seconds, None), rules=rules)
+        return supports(source, fact, limit, limits, rules=rules)
 
 
 def asked_fact(text: str, source: StoredFacts, *, whole: bool = True) -> Fact:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
-from queue import SimpleQueue
+from contextlib import suppress
+from queue import Empty, SimpleQueue
 from typing import Final
 
 from holdfast.errors import HoldfastError
@@ -18,6 +19,7 @@ from holdfast.knowledge.updating import MOST_TOGETHER
 from holdfast.updates import Change, Update
 
 _PATIENCE: Final = 0.001  # seconds that a leader waits for expected threads
+_GLANCE: Final = 0.25  # seconds after which a waiting thread looks for signals
 
 
 class _Waiting:
@@ -27,6 +29,13 @@ class _Waiting:
         self.update, self.may_join = update, may_join
         self.change: Change | None = None
         self.woken: SimpleQueue[None] = SimpleQueue()  # has something when the thread is to go on
+
+    def wait(self) -> None:
+        """Wait until woken.  Python does not notice a signal that comes while a thread is about to wait: so stop
+        waiting now and then."""
+        while True:
+            with suppress(Empty):
+                return self.woken.get(timeout=_GLANCE)
 
 
 class GroupCommit:
@@ -51,7 +60,7 @@ class GroupCommit:
             try:
                 if not self._leads(mine):
                     with allowed():
-                        mine.woken.get()
+                        mine.wait()
                 return self._lead(mine, alone) if mine.change is None else mine.change
             finally:
                 self._leave(mine)

@@ -75,6 +75,7 @@ def open(
     path = Path(program)
     is_folder = os.path.isdir(path) or (read_only and not os.path.exists(path))  # noqa: PTH110, PTH112  # long names
     if is_folder and store is None:
+        _refuse_preprocessing(macros, include)
         return _from_folder(path, facts, engine, limits, progress, modules, output, profile, read_only=read_only)
     if read_only:
         message = "read_only is for a store that is opened by itself, by its folder"
@@ -134,6 +135,12 @@ def from_text(
         _refuse_elsewhere(engine)
         resume = evaluation(None, engine, limits, progress, modules, output, name, profile)
         return with_store(tree_program, Path(store), evaluate, resume, migrate=migrate)
+
+
+def _refuse_preprocessing(macros: Mapping[str, str] | None, include: Iterable[str | Path]) -> None:
+    if macros or tuple(include):
+        message = "macros and folders to include are for a program file, and a store keeps its rules"
+        raise UsageError(Diagnostic("E0926", message, help="give them when the store is made, or to migrate it"))
 
 
 def _from_folder(

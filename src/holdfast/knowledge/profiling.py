@@ -13,7 +13,7 @@ from holdfast.backends.protocol import Engine as Factory
 from holdfast.errors import Diagnostic, UsageError
 from holdfast.maintenance.seminaive import NodeFigures
 from holdfast.plans.explain import plan_lines
-from holdfast.plans.model import AggregatePlan, Join
+from holdfast.plans.model import AggregatePlan
 from holdfast.plans.profile import PlanFigures, PlanProfile
 from holdfast.program.model import Program, Relation
 from holdfast.program.show import show_rule
@@ -226,8 +226,8 @@ def _steps(several: Sequence[PlanFigures], program: Program) -> list[ProfiledSte
     if isinstance(plan, AggregatePlan):
         return [ProfiledStep(line) for line in lines]
     rows = [sum(numbers) for numbers in zip(*(figures.rows for figures in several), strict=True)][: len(plan.steps)]
-    if plan.steps and isinstance(plan.steps[-1], Join):  # equal heads may be written only once
-        rows[-1] = max(rows[-1], sum(figures.instances for figures in several))
+    if rows:  # equal heads may be written only once
+        rows[-1] = sum(figures.instances for figures in several)
     steps = []
     for place, line in enumerate(lines[:-1]):
         fanout = several[0].fanouts[place]

@@ -160,7 +160,7 @@ class Readable(ABC):
 
     @overload
     def why(
-        self, fact: str, *, ways: Literal["all"], limit: int = 100, seconds: float | None = 5.0
+        self, fact: str, *, ways: Literal["all"], limit: int | None = 100, seconds: float | None = 5.0
     ) -> Derivations | None: ...
 
     @public
@@ -169,7 +169,7 @@ class Readable(ABC):
         fact: str,
         *,
         ways: str = "one",
-        limit: int = 100,
+        limit: int | None = 100,
         seconds: float | None = 5.0,
         size: int | None = None,
     ) -> Proof | Derivations | None:
@@ -190,7 +190,7 @@ class Readable(ABC):
             return why(fact, state, seconds, size)
 
     @reading
-    def _derivations(self, fact: str, limit: int, seconds: float | None) -> Derivations | None:
+    def _derivations(self, fact: str, limit: int | None, seconds: float | None) -> Derivations | None:
         from holdfast.knowledge.explaining import all_ways
 
         with self._reader().explained() as state:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from itertools import combinations
 
-from holdfast.arguments import expect
+from holdfast.arguments import expect, expect_number
 from holdfast.errors import Diagnostic, HoldfastError, LimitReached, UsageError
 from holdfast.explanations.candidates import Candidates, Edit
 from holdfast.explanations.hitting_sets import smallest_hitting_set
@@ -93,12 +93,16 @@ class RepairSearch:
 
     def repairs(self, limit: int | None, edits: int) -> Repairs:
         """The best repairs of at most so many edits; raises `LimitReached` if none is found within the limits."""
-        cut = None if self._asked.make else self._cut()
+        expect_number(limit, "limit")
+        expect_number(edits, "edits")
+        cut = None
         try:
+            cut = None if self._asked.make else self._cut()
             self._grow(edits, None if limit is None else _MORE * limit, limit)
         except LimitReached:
             self._is_complete = False
             if not self._found and cut is None:
+                self._limit.check(0, "repair")
                 raise
         if not self._found and cut is not None:
             self._is_complete = False
@@ -136,9 +140,10 @@ class RepairSearch:
             if wider is None:
                 return None
             chosen = wider
-        for edit in sorted(chosen, key=str):
-            if self._repairing(chosen - {edit}) is not None:
-                chosen -= {edit}
+        with suppress(LimitReached):
+            for edit in sorted(chosen, key=str):
+                if self._repairing(chosen - {edit}) is not None:
+                    chosen -= {edit}
         return chosen
 
     def _smaller(self, cut: frozenset[Edit]) -> frozenset[Edit]:
@@ -151,7 +156,7 @@ class RepairSearch:
         with suppress(LimitReached):
             while True:
                 self._limit.check(0, "repair")
-                chosen, _ = smallest_hitting_set(proofs)
+                chosen, _ = smallest_hitting_set(proofs, lambda: self._limit.look("repair"))
                 if len(chosen) >= len(cut):
                     return cut
                 if self._repairing(chosen) is not None:
@@ -226,6 +231,7 @@ class RepairSearch:
         origin = change.origin
         assert isinstance(origin, ChangeOrigin)
         with NearbyFacts(self._state, None, (change.removed, change.added), origin.explicit) as state:
+            state.limit = self._limit
             yield state
 
     def _update(self, edits: Iterable[Edit]) -> Update:

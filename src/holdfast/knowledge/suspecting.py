@@ -12,7 +12,7 @@ from holdfast.errors import LimitReached
 from holdfast.explanations.absence import Absence, Certificate, nearest, reasons
 from holdfast.explanations.matching import Fact
 from holdfast.explanations.search import Explainer, SearchLimit
-from holdfast.explanations.suspects import suspects
+from holdfast.explanations.suspects import Suspect, suspects
 from holdfast.knowledge.explaining import StoredFacts, asked_fact
 from holdfast.knowledge.materialisation import ReadState
 from holdfast.program.joined_columns import ColumnPlace, joined_columns
@@ -112,20 +112,26 @@ def _is_key(column: Codes) -> bool:
 
 def why_not(text: str, state: ReadState, seconds: float | None, size: int | None) -> Absence | None:
     """Why a fact, or all facts of a pattern, are absent, with a certificate; None if one holds."""
+    limits = SearchLimit(seconds, size)
     with SuspectFacts(state) as source:
         goal = asked_fact(text, source, whole=False)
         if source.facts(goal[0], [goal[1]])[0]:
             return None
-        source.limit = SearchLimit(seconds, None)
+        source.limit = limits
         certificate = cache(partial(_certificate, source, goal, seconds, size))
-        found, near, likely = source.together(
-            lambda: (reasons(source, goal), nearest(source, goal[0], [goal[1]]), suspects(source, goal))
-        )
+        found, near, likely = source.together(lambda: (reasons(source, goal), *_guesses(source, goal)))
         absence = Absence(goal, found, near, likely, certificate, source.names)
         if not source.stays:
             with suppress(LimitReached):
                 certificate()
         return absence
+
+
+def _guesses(source: SuspectFacts, goal: Fact) -> tuple[tuple[str, ...], tuple[Suspect, ...]]:
+    """The nearest facts and the likely mistakes, those that are found in time."""
+    with suppress(LimitReached):
+        return nearest(source, goal[0], [goal[1]]), suspects(source, goal)
+    return (), ()
 
 
 def _certificate(source: SuspectFacts, goal: Fact, seconds: float | None, size: int | None) -> Certificate:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from math import inf
 
+from holdfast.backends.abilities import Tuning
 from holdfast.maintenance.seminaive import NodeFigures
 from holdfast.maintenance.stratum import Figures
 from holdfast.maintenance.watch import Stopwatch, Watch
@@ -18,8 +19,11 @@ from holdfast.quick_dataclass import dataclass
 _SLACK = 0.02  # seconds; less is not worth abandoning an update
 _SHARE = 0.8  # of the seconds of an evaluation: an abandoned update then takes less than twice as long as that
 _SHARE_INSERTING = 1.0  # the same once all is deleted: most of the work is done then
+_INDEXES = 1.0  # of the seconds of an evaluation: what indexes may take on top of that, since later updates use them
 _SOONER = 0.1  # of the seconds that are left, until they are looked at again
 _COMPARING = 1.1  # times an evaluation: recomputing also compares the new facts with the old ones
+_INSTANCE = 5e-8  # seconds that others take for an instance, if two of them work
+_FEW_REQUESTS = 50  # an update of a few facts takes some, however small it is
 _FEW, _SECONDS = 10_000, 2e-7  # fewer instances do not show the cost of one; then assume this
 
 
@@ -27,9 +31,21 @@ class AbandonedError(Exception):
     """An update of a hyper-node has become more expensive than evaluating it from scratch."""
 
     def __init__(self, figures: Figures, seconds: float, full: FullCost) -> None:
-        looked = f"{figures.instances:,} instances and {seconds:.2f} s"
-        super().__init__(f"{looked}; starting over takes {full.instances:,.0f} and {full.seconds:.2f} s")
+        asked = f", {figures.requests:,} requests" if figures.requests else ""
+        looked = f"{figures.instances:,} instances{asked} and {seconds:.2f} s"
+        asked = f", {full.requests:,.0f}" if figures.requests else ""
+        super().__init__(f"{looked}; starting over takes {full.instances:,.0f}{asked} and {full.seconds:.2f} s")
         self.figures = figures
+
+
+def work_of(seconds: float, instances: int, requests: int, tuning: Tuning) -> float:
+    """Seconds of work: of this process, or what others should have taken for instances and requests, if that is more.
+
+    Counts are compared with counts: how long others wait for each other or for cores says nothing of an algorithm.
+    """
+    if not tuning.is_elsewhere:
+        return seconds
+    return max(seconds, _INSTANCE * (instances + tuning.request_cost * requests))
 
 
 @dataclass(frozen=True)
@@ -40,11 +56,12 @@ class FullCost:
     seconds: float
     facts: float = 0.0  # facts that its rules read and derive; only set where the cost is proportional to them
     measured: tuple[float, float] | None = None  # instances and seconds of the last evaluation; None if these are
+    requests: float = 0.0  # messages or jobs of the last evaluation, if others did the work
 
     def for_facts(self, facts: float) -> FullCost:
         """The cost with this number of facts, each of which takes as long as before."""
         share = facts / self.facts if self.facts else 1.0
-        return FullCost(self.instances * share, self.seconds * share, facts)
+        return FullCost(self.instances * share, self.seconds * share, facts, requests=self.requests)
 
     def after(self, figures: Figures) -> FullCost:
         """The cost after an update, or during one.
@@ -54,7 +71,7 @@ class FullCost:
         instances = max(0.0, self.instances + figures.insertion - figures.deletion)
         then, took = measured = self.measured or (self.instances, self.seconds)
         seconds = took + _SECONDS * max(0.0, instances - then) if then < _FEW else took * instances / then
-        return FullCost(instances, seconds, measured=measured)
+        return FullCost(instances, seconds, measured=measured, requests=self.requests)
 
 
 class FullCosts:
@@ -77,7 +94,9 @@ class FullCosts:
 
     def materialised(self, nodes: Iterable[tuple[tuple[str, ...], NodeFigures]]) -> None:
         """Record the evaluation of hyper-nodes."""
-        self._known |= {name: FullCost(found.instances, _COMPARING * found.work) for name, found in nodes}
+        self._known |= {
+            name: FullCost(found.instances, _COMPARING * found.work, requests=found.requests) for name, found in nodes
+        }
 
     def taken(self, predicates: tuple[str, ...]) -> float:
         """The seconds of a hyper-node; forgets them, since it will be evaluated in another way."""
@@ -90,12 +109,13 @@ class FullCosts:
         In a recursion through min or max an instance may be visited more than once, so updates do not show the cost.
         """
         if (known := self._known.get(predicates)) is not None:
-            self._known[predicates] = FullCost(known.instances, known.seconds, facts)
+            self._known[predicates] = FullCost(known.instances, known.seconds, facts, requests=known.requests)
 
     def maintained(self, predicates: tuple[str, ...], figures: Figures) -> None:
         """Record that a hyper-node was brought up to date, perhaps from scratch."""
         if figures.is_anew:
-            self._known[predicates] = FullCost(figures.insertion, figures.work - figures.work_abandoned)
+            seconds = figures.work - figures.work_abandoned
+            self._known[predicates] = FullCost(figures.insertion, seconds, requests=figures.requests)
         elif (known := self._known.get(predicates)) is not None:
             self._known[predicates] = known.after(figures)
 
@@ -107,12 +127,13 @@ class FullCosts:
 class Budget:
     """A context that limits the cost of one hyper-node during one update; inside it, `watch` calls `check` often."""
 
-    def __init__(self, full: FullCost, figures: Figures, watch: Watch, *, is_elsewhere: bool = False) -> None:
-        """If the work `is_elsewhere`, processor time of this process says little about it, and only instances count.
+    def __init__(self, full: FullCost, figures: Figures, watch: Watch, tuning: Tuning) -> None:
+        """If the work is elsewhere, processor time of this process says little about it: instances and requests count.
 
         A cost that is proportional to facts is that of the facts after the update.
         """
-        self._full, self._figures, self._watch, self._is_elsewhere = full, figures, watch, is_elsewhere
+        self._full, self._figures, self._watch, self._tuning = full, figures, watch, tuning
+        self._is_elsewhere, self._asked, self._indexed = tuning.is_elsewhere, tuning.requests, tuning.indexing
         self._next = -inf  # by the clock: when it is worth looking again
 
     def __enter__(self) -> None:
@@ -136,9 +157,20 @@ class Budget:
             self._next = clock + _SLACK - seconds
             return
         full = self._full if self._full.facts else self._full.after(self._figures)
-        looked = self._figures.instances
+        if self._is_elsewhere:
+            self._check_elsewhere(seconds, full)
+            return
         most = (_SHARE_INSERTING if self._figures.has_deleted else _SHARE) * full.seconds
+        most += min(self._tuning.indexing - self._indexed, _INDEXES * full.seconds)
         left = _SLACK + most - seconds
-        if looked > max(_FEW, full.instances) if self._is_elsewhere else left < 0:
+        if left < 0:
             raise AbandonedError(self._figures, seconds, full)
         self._next = clock + _SOONER * left  # deletions make `most` less meanwhile
+
+    def _check_elsewhere(self, seconds: float, full: FullCost) -> None:
+        """The same where others do the work: they take long for instances, and for being asked."""
+        figures, each = self._figures, self._tuning.request_cost
+        figures.requests = self._tuning.requests - self._asked
+        asked, anew = (max(0.0, requests - _FEW_REQUESTS) for requests in (figures.requests, full.requests))
+        if figures.instances + each * asked > max(_FEW, full.instances) + each * anew:
+            raise AbandonedError(figures, seconds, full)

@@ -51,6 +51,7 @@ _CLEARLY = 0.8  # of the time: a difference worth a change of mind
 _RECOUNT = 1e-6  # seconds a fact: B/F^c does not keep Cr, so going back to DRed^c counts all derivations anew
 _DEARER = 1.5  # times as long for an instance as an evaluation: only then may inserting be worse than starting over
 _WORSE = 1.5  # times as long as it took until it was abandoned
+_ABOUT = 0.05  # of the facts: a difference that hardly changes what starting over takes
 _SINGLE = 1.1  # derivations of a fact: where facts have no more, ranks keep none
 _PLENTY = 1_000  # facts, overdeleted or in all, of which ranks would keep one if they kept any
 _OFTEN = 2  # deletions that ranks were useless in, until they are done without
@@ -79,6 +80,7 @@ class _Record:
     needs_ranks: bool = True
     rivals: Rivals = field(default_factory=Rivals)  # where modules serve it
     inserted: dict[str, float] = field(default_factory=dict)  # seconds an instance that an algorithm inserts
+    largest: tuple[int, FullCost] | None = None  # the most facts that its rules ever read, and the cost then
 
     def rates(self, algorithm: str, kind: str) -> Rates:
         """What is known of an algorithm."""
@@ -117,6 +119,19 @@ class _Record:
         """
         each = self.inserted.get(algorithm)
         return each is not None and each * full.instances <= _DEARER * full.seconds
+
+    def refills(self, algorithm: str, facts: int, inserted: int, full: FullCost) -> tuple[float, float] | None:
+        """The seconds of an insertion and of starting over, if there are about as many facts then as there once were.
+
+        What starting over takes then is known, and so is how many instances the insertion has to visit.
+        """
+        if self.largest is None or facts >= self.largest[0]:
+            self.largest = facts, full
+        most, cost = self.largest
+        each = self.inserted.get(algorithm)
+        if each is None or not inserted or abs(facts + inserted - most) > _ABOUT * most:
+            return None
+        return each * max(0.0, cost.instances - full.instances), cost.seconds
 
     def starting_over(self, kind: str, facts: int, full: float) -> float:
         """The seconds that starting over should take after an update, if it took so long before.
@@ -187,17 +202,17 @@ class Chooser:
             return RECOMPUTE, "most of the facts that its rules read were deleted, so recomputing is cheaper"
         if not services:
             is_ranked = plan.node.is_recursive and backend.ability(Ranking) is not None
-            return self._ranked(plan, request) if is_ranked else self.choose(plan.node)
+            return self._ranked(plan, request, backend) if is_ranked else self.choose(plan.node)
         names = ", ".join(service.module.name for service in services)
         rivals = self._records.setdefault(plan.node.predicates, _Record()).rivals
         if self._by_rules(plan):
-            name, why = self._ranked(plan, request)
+            name, why = self._ranked(plan, request, backend)
             return name, f"{why}; without {names}: {rivals.why}"
         name, why = self.choose(plan.node)
         name, why = (EXACT, f"{names} serves all its recursive rules") if alone else (name, f"{why}; with {names}")
         return name, f"{why} again: {rivals.why}" if rivals.changes else why
 
-    def _ranked(self, plan: NodePlan, request: Request) -> tuple[str, str]:
+    def _ranked(self, plan: NodePlan, request: Request, backend: Backend) -> tuple[str, str]:
         """Without modules, on a backend with ranks: DRed^w, unless it is expected to take longer than starting over."""
         if plan.planner.cannot_circle(plan.kept.recursive):
             return DRED, "no fact of its recursion can support itself: counting derivations is exact"
@@ -212,6 +227,11 @@ class Chooser:
         anew = inf if full is None else record.starting_over(kind, given, full.seconds)
         may_win = full is not None and not (kind == INSERTIONS and record.visits_less(name, full))
         most = _CERTAIN if kind == INSERTIONS else 1.0  # the others can be tried, and abandoned
+        if full is not None:
+            facts = len(backend.materialisation.of(plan.reads - plan.predicates))
+            known = record.refills(name, facts, request.inserted if kind == INSERTIONS else 0, full)
+            if known is not None:
+                (expected, anew), may_win, most = known, True, 1.0
         if may_win and expected > _HARDLY + most * anew:
             rates.doubt(given)
             why = f"{given:,} changed facts should take {expected:.2f} s, starting over {anew:.2f} s"

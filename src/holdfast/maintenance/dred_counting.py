@@ -84,18 +84,18 @@ def nonrecursive_deletions(s: Stratum) -> list[Bag]:
 def overdelete(s: Stratum) -> None:
     """OVERDELETE."""
     I, D, A = s.I, s.D, s.A
-    N = first_deletions(s)  # lines 28 to 32
-    while Δ := unsupported(s, N - D):  # lines 33 to 35
+    N, cannot_circle = first_deletions(s), s.planner.cannot_circle(s.kept.recursive)  # lines 28 to 32
+    while Δ := unsupported(s, N - D, cannot_circle=cannot_circle):  # lines 33 to 35
         instances = s.recursive_heads(s.kept.recursive, I - (D - A), I | A, Δ)  # line 36
         s.Cr.subtract(instances)  # line 37
         N = instances.support()
         s.delete(Δ)  # line 38
 
 
-def unsupported(s: Stratum, facts: Facts) -> Facts:
+def unsupported(s: Stratum, facts: Facts, *, cannot_circle: bool) -> Facts:
     """{F | Cn[F] = 0}; where no fact can be among its own grounds, one with Cr[F] > 0 is still true and not deleted."""
     without = s.Cn.zero(facts)
-    return s.Cr.zero(without) if without and s.planner.cannot_circle(s.kept.recursive) else without
+    return s.Cr.zero(without) if without and cannot_circle else without
 
 
 def rederive(s: Stratum) -> Facts:

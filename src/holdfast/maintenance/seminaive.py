@@ -29,6 +29,7 @@ class NodeFigures:
     seconds: float
     work: float = 0.0  # seconds, without time spent waiting
     modules: tuple[str, ...] = ()  # that derived facts instead of rules
+    requests: int = 0  # messages or jobs, if others did the work
 
 
 def materialise(

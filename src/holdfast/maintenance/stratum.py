@@ -79,6 +79,7 @@ class Figures:
     rederived: int = 0
     kept_by_rank: int = 0  # facts kept by a founded derivation alone, counted each time they are visited
     abandoned: int = 0  # instances visited by an algorithm that was then abandoned for recomputation
+    requests: int = 0  # messages or jobs, if others do the work
     seconds: float = 0.0
     work: float = 0.0  # seconds, without time spent waiting
     work_abandoned: float = 0.0  # seconds spent on the abandoned algorithm

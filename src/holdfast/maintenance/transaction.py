@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from holdfast.backends.abilities import Ranking, packings, virtual_relations
+from holdfast.backends.abilities import Ranking, housekeeping, packings, virtual_relations
 from holdfast.backends.protocol import Backend, Counters, Facts, KeptFacts
 from holdfast.maintenance.budget import FullCosts
 from holdfast.maintenance.commit import CommitStep, commit
@@ -93,6 +93,7 @@ class Transactions:
         self._finish()
         self.states.roll_back()
         self.ledger.lose_all(self.backend.relations)
+        housekeeping(self.backend).reclaim()
 
     def _commit_facts(self, moves: Sequence[tuple[Move, Move]]) -> list[CommitStep]:
         sizes = {name: known.size for name, known in self._virtual.virtual.items()}

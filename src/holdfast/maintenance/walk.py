@@ -12,7 +12,7 @@ from holdfast.backends.protocol import Backend, Facts
 from holdfast.maintenance import recompute
 from holdfast.maintenance.agenda import Agenda
 from holdfast.maintenance.algorithms import ALGORITHMS, AUTO, Algorithm, Choice
-from holdfast.maintenance.budget import AbandonedError, Budget, FullCost
+from holdfast.maintenance.budget import AbandonedError, Budget, FullCost, work_of
 from holdfast.maintenance.choose import COUNTING, MANY_GONE, NO_RECURSION, Chooser, Request
 from holdfast.maintenance.dred_counting import maintain_explicit, maintain_nonrecursive
 from holdfast.maintenance.ledger import Ledger
@@ -76,7 +76,8 @@ class Walk:
             deleted = len(change.E_minus) + len(change.removed_inputs)
             if deleted <= MANY_GONE:
                 return self._counted(plan, change, deleted)
-        stopwatch, request = Stopwatch(), self._request(plan, change)
+        stopwatch, indexed = Stopwatch(), tuning(self.backend).indexing
+        request = self._request(plan, change)
         algorithm, why = self.chooser.chosen(plan, request, self.backend)
         full = self.chooser.costs.of(plan.node.predicates) if is_auto else None
         if full is not None and plan.node.limits:
@@ -86,13 +87,14 @@ class Walk:
         except AbandonedError as abandoned:
             why = f"{why}; abandoned: {abandoned}"
             self._take_back(plan)
-            abandoned.figures.work = stopwatch.work
+            abandoned.figures.work = self._work(stopwatch, indexed, abandoned.figures)
             self.chooser.gave_up(plan, algorithm, abandoned.figures)
             algorithm = self.chooser.anew(plan)
             figures, why = self._run(plan, change, request, algorithm, why, None)
             figures.abandoned, figures.work_abandoned = abandoned.figures.instances, abandoned.figures.work
         self.ledger.maintained(plan, algorithm)
-        figures.algorithm, figures.seconds, figures.work = algorithm.name, stopwatch.seconds, stopwatch.work
+        figures.algorithm, figures.seconds = algorithm.name, stopwatch.seconds
+        figures.work = self._work(stopwatch, indexed, figures)
         figures.why = f"{why}; {figures.why}" if figures.why else why
         self.chooser.learn(plan.node, figures, self.backend.statistics)
         if is_auto and plan.allotment.services:
@@ -100,6 +102,14 @@ class Walk:
         if plan.node.limits and figures.is_anew:
             self.chooser.costs.by_facts(plan.node.predicates, facts_around(plan) + request.inserted - request.deleted)
         return figures
+
+    def _work(self, stopwatch: Stopwatch, indexed: float, figures: Figures) -> float:
+        """The seconds of all that was done, also by an algorithm that was then abandoned; but for new indexes, which
+        say nothing of the next update."""
+        before, instances = figures.work_abandoned, figures.instances - figures.abandoned
+        backend = tuning(self.backend)
+        seconds = max(0.0, stopwatch.work - (backend.indexing - indexed) - before)
+        return before + work_of(seconds, instances, figures.requests, backend)
 
     def _counted(self, plan: NodePlan, change: NodeChange, deleted: int) -> Figures:
         """What `_run` does for a hyper-node where nothing is to be decided: most of a small update is this."""
@@ -148,6 +158,7 @@ class Walk:
             maintain = maintain_explicit
         if algorithm.needs_ranks and plan.node.is_recursive and not self.ledger.ranks_are_kept(plan):
             maintain, why = recompute.maintain, f"{why}; its ranks were not known, so it was recomputed"
+        asked = tuning(self.backend).requests
         is_bounded = plan.node.is_recursive and not algorithm.counts_anew and not algorithm.by_module_alone
         is_bounded = is_bounded and maintain is not recompute.maintain and _may_take_away(plan, change)
         with self._budget(full, figures) if full and is_bounded else nullcontext():
@@ -165,11 +176,12 @@ class Walk:
                 self.ledger.put_late(plan, s.late)
         if plan.node.limits:
             self.ledger.note_ranks(plan, right=s.is_ranked)
+        figures.requests = tuning(self.backend).requests - asked
         figures.is_anew = figures.is_anew or maintain is recompute.maintain or algorithm.counts_anew
         return figures, why
 
     def _budget(self, full: FullCost, figures: Figures) -> Budget:
-        return Budget(full, figures, self.watch, is_elsewhere=tuning(self.backend).is_elsewhere)
+        return Budget(full, figures, self.watch, tuning(self.backend))
 
     def _take_back(self, plan: NodePlan) -> None:
         """What an abandoned algorithm made of a hyper-node is undone, but for the counters, which are made anew."""

@@ -2,30 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from time import perf_counter
-from typing import TypeVar
+from typing import Protocol, TypeAlias, TypeVar
 
 from holdfast.plans.model import AggregatePlan, AnyPlan, Join, Plan, Read
 from holdfast.plans.statistics import SizeStatistics
 
 _T = TypeVar("_T")
+Counted: TypeAlias = tuple[int, int]
+"""Instances, and heads that were emitted for them."""
 
 
 class PlanFigures:
     """The figures of one plan, over all its runs."""
 
-    __slots__ = ("fanouts", "heads", "instances", "new", "plan", "rows", "runs", "seconds")
+    __slots__ = ("fanouts", "instances", "new", "plan", "repeated", "rows", "runs", "seconds")
 
     def __init__(self, plan: AnyPlan, statistics: SizeStatistics) -> None:
         self.plan = plan
-        self.runs = self.instances = self.heads = self.new = 0
+        self.runs = self.instances = self.new = 0
+        self.repeated = 0  # instances whose head was emitted for another one already
         self.seconds = 0.0
         steps = () if isinstance(plan, AggregatePlan) else plan.steps
         self.rows = [0] * (len(steps) + 1)
         """The bindings that each step emitted; last, the heads, where a separate step makes them."""
         self.fanouts = [_fanout(step, statistics) if isinstance(step, Join) else None for step in steps]
         """The number of facts that the planner expected a binding to match, when the plan was first used."""
+
+    @property
+    def heads(self) -> int:
+        """The heads that were emitted."""
+        return self.instances - self.repeated
 
 
 def _fanout(step: Join, statistics: SizeStatistics) -> float | None:
@@ -39,7 +47,7 @@ class PlanProfile:
 
     def __init__(self, statistics: SizeStatistics) -> None:
         self._statistics = statistics
-        self._plans: dict[AnyPlan, PlanFigures] = {}
+        self._plans: dict[int, PlanFigures] = {}
 
     @property
     def plans(self) -> list[PlanFigures]:
@@ -47,22 +55,30 @@ class PlanProfile:
         return sorted(self._plans.values(), key=lambda figures: -figures.seconds)
 
     def of(self, plan: Plan | AggregatePlan) -> PlanFigures:
-        """The figures of a plan; counts one more run."""
-        found = self._plans.get(plan)
+        """The figures of a plan.  Plans of an aggregate are made anew for each run, and its rule is not."""
+        key = id(plan.rule if isinstance(plan, AggregatePlan) else plan)
+        found = self._plans.get(key)
         if found is None:
-            found = self._plans[plan] = PlanFigures(plan, self._statistics)
-        found.runs += 1
+            found = self._plans[key] = PlanFigures(plan, self._statistics)  # keeps the plan, and so its id
         return found
 
 
-def timed(run: Iterator[_T], figures: PlanFigures, note: Callable[[PlanFigures, _T], None]) -> Iterator[_T]:
-    """Yields the results of a run and measures its time; the time between two results does not count."""
-    following = iter(run)
-    while True:
-        begun = perf_counter()
-        found = next(following, None)
+class Sized(Protocol):
+    """A table of heads."""
+
+    size: int
+
+
+def profiled(run: Iterable[_T], figures: PlanFigures, heads: Sized, count: Callable[[_T], Counted]) -> Iterator[_T]:
+    """Yields the results of a run and measures it; the time between two results does not count."""
+    figures.runs += 1
+    before, begun = heads.size, perf_counter()
+    for found in run:
         figures.seconds += perf_counter() - begun
-        if found is None:
-            return
-        note(figures, found)
+        instances, emitted = count(found)
+        figures.instances += instances
+        figures.repeated += instances - emitted
         yield found
+        begun = perf_counter()
+    figures.seconds += perf_counter() - begun
+    figures.new += heads.size - before

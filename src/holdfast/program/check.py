@@ -42,10 +42,11 @@ from holdfast.program.typing import Typer
 from holdfast.values import Type
 
 
-def check(program: tree.Program, hints: Hints | None = None) -> Program:
+def check(program: tree.Program, hints: Hints | None = None, kept: Hints | None = None) -> Program:
     """The checked program; raises a ProgramError that lists everything that is wrong.
 
     `hints` are types sniffed from data files for (predicate, column): they decide only where the program does not.
+    `kept` are types that columns have as if they were declared.
     """
     diagnostics = Diagnostics()
     program = inlined(with_names(instantiated(program, diagnostics)))
@@ -56,6 +57,9 @@ def check(program: tree.Program, hints: Hints | None = None) -> Program:
     check_views(program, scope)
     warn_of_dates(program, diagnostics)
     core = desugar(program, scope)
+    for (name, place), type in (kept or {}).items():
+        if name in scope.relations and type is not Type.RECORD:
+            scope.relations[name].keep_type(place, type)
     declared = tuple(i for i in program.items if isinstance(i, tree.AnyType | tree.FunctorDeclaration))
     rules = tuple(item for item in program.items if not isinstance(item, tree.Rule) or item.body is not None)
     return replace(checked(core, scope, hints or {}, diagnostics), declared=declared, written=rules)

@@ -42,6 +42,11 @@ class KnownRelation:
         """The number of columns."""
         return len(self.columns)
 
+    def keep_type(self, place: int, type: Type) -> None:
+        """Give a column a type, unless one is declared."""
+        if place < self.arity and self.type_names[place] is None:
+            self.type_names = (*self.type_names[:place], type.value, *self.type_names[place + 1 :])
+
     @property
     def is_rdf(self) -> bool:
         """Whether the relation is named by an IRI."""

@@ -41,7 +41,7 @@ from holdfast.program.inference import FACTS, Inference
 from holdfast.program.names import Names
 from holdfast.program.records import directions
 from holdfast.values import NIL, Record, Row, Type, Value
-from holdfast.values.structures import RecordForm
+from holdfast.values.structures import Kind, RecordForm
 
 
 class Typer:
@@ -308,7 +308,8 @@ class Typer:
             case tree.Variable():
                 return self._variable(term)
             case tree.Record(fields=fields) | tree.Branch(fields=fields):
-                return self._made(term, tuple(map(self._term, fields)))
+                kinds = self._field_kinds(term) or (None,) * len(fields)
+                return self._made(term, tuple(map(self._field, fields, kinds)))
             case tree.Unary(operator="-", operand=tree.Number()):
                 return self._constant(term, self._type(term), self._inference.reason(self._rule, term))
             case tree.Unary(operator=operator, operand=operand):
@@ -321,6 +322,20 @@ class Typer:
                 return self._cast(term)
             case _:
                 return self._constant(term, self._type(term), self._inference.reason(self._rule, term))
+
+    def _field_kinds(self, term: tree.Record | tree.Branch) -> tuple[Kind, ...]:
+        """The types of the fields of a record, if they are known."""
+        types = self._scope.types
+        branch = "" if isinstance(term, tree.Record) else term.name
+        structure = types.structure(term.type_name if isinstance(term, tree.Record) else types.branches.get(branch, ""))
+        return () if structure is None else structure.branches.get(branch, ())
+
+    def _field(self, written: tree.Term, kind: Kind | None) -> model.Term:
+        """A value as a field; integers in a field of type any have the range of number."""
+        term = self._term(written)
+        if kind is not Type.ANY or self._type(written) is not Type.UNSIGNED or isinstance(term, model.Const):
+            return term
+        return model.Apply(CONVERSIONS[Type.UNSIGNED, Type.NUMBER], (term,), Type.NUMBER)
 
     def _made(self, term: tree.Record | tree.Branch, fields: tuple[model.Term, ...]) -> model.Term:
         """A record that is made of its fields; a constant if they all are."""
@@ -350,6 +365,8 @@ class Typer:
             return model.Const(fold(result.function, values, types, result.type), result.type)
         except NoValueError as error:
             return self._without_value(result, term, str(error))
+        except TypeError:  # of other types than the context wants: a conflict, which is reported
+            return result
 
     def _without_value(self, result: model.Apply, term: tree.Term, why: str) -> model.Term:
         self._has_no_value(term.span, why)

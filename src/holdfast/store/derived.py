@@ -1,7 +1,7 @@
 """A cache of the facts derived from a snapshot: arrays in files, with checksums, and an index.
 
 derived/12/index.json    the stamp, numbers, and the files with their checksums; it has its own, and is written last
-derived/12/0.npy …       arrays; those of zeros have no file
+derived/12/0.npy …       arrays; those of zeros have no file, and late ones are read when they are first needed
 derived/12/values.arrow  the values of the dictionary
 
 The cache is optional: with another stamp, or if anything is missing or altered, it is ignored.  So it is not synced.
@@ -17,6 +17,7 @@ import sys
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache, partial
+from itertools import count
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -29,6 +30,7 @@ from holdfast.store.manifests import sealed, unsealed
 
 _THREADS = 2  # for reading
 _PIECE = 1 << 20  # bytes
+_UNUSABLE = OSError, ValueError, KeyError, TypeError, RecursionError, EOFError
 _Entry: TypeAlias = tuple[str, int, list[int], str, list[int]]
 """Of an array: the name of its file, the offset of its data there, their checksums, the type and the shape; without a
 file, all of it is zeros."""
@@ -36,9 +38,10 @@ file, all of it is zeros."""
 
 @dataclass(frozen=True)
 class CachedState:
-    """Arrays by name, values, and numbers that fit JSON."""
+    """Arrays by name, values, and numbers that fit JSON; functions that read late arrays, or return None."""
 
     arrays: Mapping[str, NDArray[Any]]
+    late: Mapping[str, Callable[[], NDArray[Any] | None]]
     values: bytes
     about: Mapping[str, Any]
 
@@ -49,13 +52,15 @@ def write_cache(folder: Path, cached: CachedState, manifest: bytes, files: Files
     if not folder.parent.is_dir():
         files.mkdir(folder.parent)
     files.mkdir(folder)
-    arrays = enumerate(cached.arrays.items())
-    written = {name: _write_array(folder, f"{place}.npy", array, files) for place, (name, array) in arrays}
+    place = count()
+    arrays = {name: _write_array(folder, f"{next(place)}.npy", array, files) for name, array in cached.arrays.items()}
+    late = {name: _write_array(folder, f"{next(place)}.npy", read(), files) for name, read in cached.late.items()}
     _write(folder / "values.arrow", (cached.values,), files)
     content = {
         "stamp": stamp(manifest),
         "about": dict(cached.about),
-        "arrays": written,
+        "arrays": arrays,
+        "late": late,
         "values": hashlib.sha256(cached.values).hexdigest(),
     }
     _write(folder / "index.json", (sealed(content),), files)
@@ -69,14 +74,17 @@ def read_cache(folder: Path, manifest: bytes, check: Callable[[int], None]) -> C
         content = unsealed((folder / "index.json").read_bytes())
         if content["stamp"] != stamp(manifest):
             return None
-        check(sum(math.prod(shape) * np.dtype(dtype).itemsize for *_, dtype, shape in content["arrays"].values()))
+        entries = [*content["arrays"].values(), *content["late"].values()]
+        check(sum(math.prod(shape) * np.dtype(dtype).itemsize for *_, dtype, shape in entries))
         values = (folder / "values.arrow").read_bytes()
         if hashlib.sha256(values).hexdigest() != content["values"]:
             return None
         with ThreadPoolExecutor(_THREADS) as pool:
             arrays = pool.map(partial(_read_array, folder), content["arrays"].values())
-            return CachedState(dict(zip(content["arrays"], arrays, strict=True)), values, content["about"])
-    except (OSError, ValueError, KeyError, TypeError, RecursionError, EOFError):
+            found = dict(zip(content["arrays"], arrays, strict=True))
+        late = {name: partial(_read_late, folder, entry) for name, entry in content["late"].items()}
+        return CachedState(found, late, values, content["about"])
+    except _UNUSABLE:
         return None
 
 
@@ -95,8 +103,9 @@ def engine_hash() -> str:
     return found.hexdigest()
 
 
-def _write_array(folder: Path, name: str, array: NDArray[Any], files: Files) -> _Entry:
+def _write_array(folder: Path, name: str, array: NDArray[Any] | None, files: Files) -> _Entry:
     """Write an array to a file, unless it has nothing but zeros, as the counters of recursion often do."""
+    assert array is not None  # what is written is there
     array = np.ascontiguousarray(array)
     if not array.any():
         return "", 0, [], array.dtype.str, list(array.shape)
@@ -133,6 +142,14 @@ def _read_array(folder: Path, entry: _Entry) -> NDArray[Any]:
             if file.readinto(piece) != len(piece) or zlib.crc32(piece) != checksum:
                 raise ValueError("an array is not what was written")
     return array
+
+
+def _read_late(folder: Path, entry: _Entry) -> NDArray[Any] | None:
+    """Read an array that is needed only now; None if it is no longer there, or altered."""
+    try:
+        return _read_array(folder, entry)
+    except _UNUSABLE:
+        return None
 
 
 def _pieces(data: memoryview) -> Iterator[memoryview]:

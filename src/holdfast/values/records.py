@@ -102,7 +102,9 @@ def _single(item: object, kind: Type) -> Value:
             return checked_float(item)
         case Type.SYMBOL if isinstance(item, str):
             return checked_string(item)
-        case Type.ANY if isinstance(item, int | float | str | Iri | BlankNode | Literal) and item.__class__ is not bool:
+        case Type.ANY if isinstance(item, int) and item.__class__ is not bool:
+            return checked_integer(item, kind, MIN_NUMBER, MAX_NUMBER)
+        case Type.ANY if isinstance(item, float | str | Iri | BlankNode | Literal):
             return item
     raise wrong(item, kind)
 

@@ -11,7 +11,6 @@ import pytest
 import tests.pipeline.conftest
 from holdfast.backends.spark_parted.jobs import DIRECT, SHUFFLE
 from holdfast.backends.spark_parted.links import Door, Link
-from holdfast.backends.spark_parted.recording import RecordedShard
 from holdfast.backends.spark_parted.task import LOOPBACK
 
 from . import threads
@@ -46,14 +45,10 @@ def door(request: pytest.FixtureRequest, guests: queue.Queue[tuple[Link, Any]]) 
 
 
 @pytest.fixture
-def direct(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> Iterator[threads.Workers]:
+def direct(tmp_path_factory: pytest.TempPathFactory) -> Iterator[threads.Workers]:
     """Threads in place of the Python workers of Spark, whose shards send rows directly."""
-    found = threads.Workers(tmp_path_factory.mktemp("shards"))
-    monkeypatch.setattr("holdfast.backends.spark_parted.crew.ShardJob", found.job)
-    monkeypatch.setattr("holdfast.backends.spark_parted.crew.ShuffleJob", found.moves)
-    monkeypatch.setattr(RecordedShard, "obey", lambda shard, commands: found.obeying(shard, commands))
-    yield found
-    found.close()
+    with threads.installed(tmp_path_factory.mktemp("shards")) as found:
+        yield found
 
 
 @pytest.fixture(params=[DIRECT, SHUFFLE])

@@ -38,6 +38,14 @@ CONF = {
     "spark.sql.shuffle.partitions": "2",
     "spark.scheduler.barrier.maxConcurrentTasksCheck.interval": "1s",
 }
+DYNAMIC = {
+    "spark.dynamicAllocation.enabled": "true",
+    "spark.dynamicAllocation.shuffleTracking.enabled": "true",
+    "spark.dynamicAllocation.minExecutors": "0",
+    "spark.dynamicAllocation.maxExecutors": "2",
+    "spark.dynamicAllocation.executorIdleTimeout": "3s",
+    "spark.dynamicAllocation.cachedExecutorIdleTimeout": "3s",
+}
 ALGORITHMS = ("dred-counting", "backward-forward-counting", "dred-ranked", "dred")
 Ask = Callable[..., Any]
 
@@ -83,9 +91,10 @@ def main() -> None:
     options.add_argument("exchange")
     options.add_argument("--kills", type=int, default=4)
     options.add_argument("--seed", type=int, default=1)
+    options.add_argument("--dynamic", action="store_true", help="with dynamic allocation: executors come and go")
     given = options.parse_args()
     dice = Random(given.seed)
-    session = spark_session(SparkOptions("local-cluster[2,1,512]", CONF))
+    session = spark_session(SparkOptions("local-cluster[2,1,512]", CONF | (DYNAMIC if given.dynamic else {})))
     session.conf.set("spark.holdfast.exchange", given.exchange)
     edges = [(number, number + 1) for number in range(30)]
     there = holdfast.from_text(TEXT, {"edge": edges}, engine="spark[2]", modules=())

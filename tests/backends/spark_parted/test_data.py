@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import holdfast
-from holdfast.backends.spark_parted.folders import lending
+from holdfast.backends.spark_parted.folders import frame_folder, lending
 from holdfast.errors import DataError, HoldfastError
 
 from .conftest import small
@@ -113,7 +113,8 @@ def test_updates_leave_nothing_behind(spark: SparkSession) -> None:
     engine = small(spark, driverRows=0)
     kb = holdfast.from_text(REACH, {"edge": [(1, 2), (2, 3)]}, engine=engine, modules=())
     folder, held = Path(kb._backend._settings.folder), []  # type: ignore[attr-defined]
-    before = set(folder.parent.glob("holdfast-frames-*/tmp*"))
+    frames = Path(frame_folder(str(folder))).parent  # of this process, beside those of others
+    before = set(frames.iterdir())
     for number in range(3):
         with kb.update() as update:
             update.insert("edge", spark.createDataFrame([(3, 4 + number)], "x long, y long"))
@@ -125,7 +126,7 @@ def test_updates_leave_nothing_behind(spark: SparkSession) -> None:
         kinds = Counter(path.name.partition("-")[0] for path in folder.iterdir())
         held.append((kinds["given"], kinds["rows"], spark.sparkContext._jsc.getPersistentRDDs().size()))  # type: ignore[attr-defined]
     assert held == [(0, 0, held[0][2])] * 3
-    assert set(folder.parent.glob("holdfast-frames-*/tmp*")) == before
+    assert set(frames.iterdir()) == before
     assert set(kb["path"]) == {(1, 2), (1, 3), (2, 3), (1, 6), (2, 6), (3, 6)}
 
 

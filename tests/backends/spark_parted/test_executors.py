@@ -17,9 +17,9 @@ pytestmark = pytest.mark.only_in_memory("has its own engine")
 
 @pytest.mark.slow
 @pytest.mark.xdist_group("spark")
-@pytest.mark.parametrize("exchange", [DIRECT, SHUFFLE])
-def test_updates_survive_executors_that_are_killed(exchange: str) -> None:
-    command = [sys.executable, "-m", f"{__package__}.on_executors", exchange]
+@pytest.mark.parametrize("options", [[DIRECT], [DIRECT, "--dynamic"], [SHUFFLE]], ids=" ".join)
+def test_updates_survive_executors_that_are_killed(options: list[str]) -> None:
+    command = [sys.executable, "-m", f"{__package__}.on_executors", *options]
     done = subprocess.run(command, capture_output=True, text=True, timeout=900, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.endswith(" all as expected\n")

@@ -8,8 +8,9 @@ from __future__ import annotations
 import gc
 import os
 import signal
+import time
 from collections.abc import Callable
-from itertools import count
+from itertools import count, pairwise
 from pathlib import Path
 from random import Random
 from threading import Lock
@@ -27,6 +28,7 @@ from holdfast.backends.spark_parted.recording import record_path
 from holdfast.backends.spark_parted.store import SparkPartedBackend
 from holdfast.errors import HoldfastError
 from holdfast.maintenance import backward_forward, budget, maintainer
+from holdfast.maintenance.watch import Stopwatch
 from tests.backends.entering import entering
 from tests.equivalence.checking import run
 from tests.equivalence.reference import counters_of
@@ -559,3 +561,46 @@ def test_the_job_of_one_knowledge_base_gives_way_to_that_of_another(direct: Work
     assert backend_of(two).crew._job is None
     assert len(one["path"]) == 3
     assert backend_of(one).crew.restored == 0
+
+
+REACH = """
+.decl edge(x: number, y: number)
+.decl reached(x: number)
+reached(0).
+reached(y) :- reached(x), edge(x, y).
+"""
+
+
+def test_an_update_that_asks_the_shards_too_often_is_abandoned(workers: Workers) -> None:
+    """A long way from 2 is deleted and inserted again, one fact a round: twice the rounds of starting over."""
+    edges = [(0, 2), (0, 1), (1, 2), *((i, i + 1) for i in range(2, 60))]
+    kb = holdfast.from_text(REACH, facts={"edge": edges}, engine=workers.engine(2), modules=())
+    full = max(node.requests for node in kb.statistics.nodes)
+    assert full >= 60, "a round takes a request at least"
+    named = kb.what_if(holdfast.Update(delete={"edge": [(0, 2)]}), algorithm="dred-ranked").figures[-1]
+    assert named.requests > 1.5 * full
+    chosen = kb.apply(holdfast.Update(delete={"edge": [(0, 2)]})).figures[-1]
+    assert "; abandoned: " in chosen.why
+    assert " requests and " in chosen.why
+    assert chosen.algorithm == "recompute"
+    assert chosen.requests <= 1.1 * full
+    assert len(kb["reached"]) == 61
+
+
+def test_many_messages_for_few_instances_are_not_dearer_than_starting_over(
+    direct: Workers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each update deletes and inserts a long way one fact a round, beside a dense graph that is evaluated in two."""
+    monkeypatch.setattr(Stopwatch, "processor", time.thread_time)  # of the driver, as if the shards were elsewhere
+    edges = [(x, y) for x in range(100, 240) for y in range(100, 240)]
+    for begin in (1_000, 2_000, 3_000):
+        way = range(begin, begin + 30)
+        edges += [*pairwise(way), (begin, begin + 2)]
+    kb = holdfast.from_text(CLOSURE, facts={"edge": edges}, engine=direct.engine(2), modules=())
+    full = max(kb.statistics.nodes, key=lambda node: node.instances)
+    assert full.instances > 140**3
+    for begin in (1_000, 2_000, 3_000):  # of the first one nothing is known
+        figures = kb.apply(holdfast.Update(delete={"edge": [(begin, begin + 2)]})).figures[-1]
+        assert figures.algorithm == "dred-ranked"
+        assert figures.requests > full.requests
+        assert figures.instances < 1_000

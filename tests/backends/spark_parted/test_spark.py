@@ -50,7 +50,7 @@ def exchange(request: pytest.FixtureRequest, spark: SparkSession) -> Iterator[st
     chosen = str(getattr(request, "param", DIRECT))
     spark.conf.set("spark.holdfast.exchange", chosen)
     yield chosen
-    for name in ("exchange", "tls", "tasks"):
+    for name in ("exchange", "tls", "tasks", "holdSeconds"):
         spark.conf.unset(f"spark.holdfast.{name}")
 
 
@@ -230,9 +230,8 @@ def test_an_unknown_exchange_is_refused(spark: SparkSession) -> None:
     [
         ("auto", "", DIRECT),
         ("shuffle", "", SHUFFLE),
-        ("auto", "spark.dynamicAllocation.enabled", SHUFFLE),
+        ("auto", "spark.dynamicAllocation.enabled", DIRECT),
         ("auto", "spark.network.crypto.enabled", SHUFFLE),
-        ("direct", "spark.dynamicAllocation.enabled", "no barrier stages under dynamic allocation"),
         ("direct", "spark.ssl.enabled", "not encrypted, and spark.ssl.enabled is set"),
         ("shuffle", "spark.io.encryption.enabled", "its files are not encrypted"),
     ],
@@ -245,6 +244,26 @@ def test_the_session_decides_how_rows_move(spark: SparkSession, chosen: str, set
     else:
         with pytest.raises(errors.UsageError, match=expected):
             _exchange(spark, conf)
+
+
+def test_without_barriers_as_many_tasks_as_can_run_hold_the_shards(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As under dynamic allocation, on a cluster that has fewer cores than there are shards."""
+    monkeypatch.setattr("holdfast.backends.spark_parted.store._has_barriers", lambda conf: False)
+    monkeypatch.setattr("holdfast.backends.spark_parted.jobs._PATIENCE", 2.0)
+    cores, edges = spark.sparkContext.defaultParallelism, [(n, n + 1) for n in range(20)]
+    spark.conf.set("spark.holdfast.holdSeconds", "60")
+    kb = holdfast.from_text(CLOSURE, {"edge": edges}, engine=f"spark[{cores + 1}]", modules=())
+    here = holdfast.from_text(CLOSURE, {"edge": edges}, modules=())
+    for update in (holdfast.Update(delete={"edge": [(3, 4)]}), holdfast.Update(insert={"edge": [(3, 4), (20, 0)]})):
+        kb.apply(update)
+        here.apply(update)
+        assert (set(kb["path"]), counters_of(kb)) == (set(here["path"]), counters_of(here))
+        used = {*crew_of(kb).pids}
+        assert 0 < len(used) <= cores
+        os.kill(used.pop(), signal.SIGKILL)
+    assert crew_of(kb).restored
 
 
 def test_connections_are_encrypted(spark: SparkSession) -> None:

@@ -10,7 +10,8 @@ from __future__ import annotations
 import math
 import secrets
 import weakref
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from random import Random
 from threading import Lock, Thread
@@ -91,7 +92,8 @@ class Workers:
         for backend in self.backends:
             backend.crew.release()
         self._held.clear()
-        self._moved.clear()
+        for memory in (memory for memories in self._moved.values() for memory in memories):
+            _forget(memory)
 
     def moves(self, *arguments: Any) -> ShuffleJob:
         """In place of jobs of Spark for each move."""
@@ -107,7 +109,7 @@ class Workers:
         try:
             return list(run_move(settings, number, task, rows, worker))
         except ConnectionError:
-            worker.clear()
+            _forget(worker)
             if self.dice.random() < 0.5:
                 raise
             self.retried += 1
@@ -136,6 +138,27 @@ class Workers:
         """No thread is left."""
         for backend in list(self.backends):
             backend.crew.close()
+        for memory in (memory for memories in self._moved.values() for memory in memories):
+            _forget(memory)
+
+
+def _forget(memory: MovesMemory) -> None:
+    """A worker is gone, and its threads."""
+    for kept in memory.values():
+        kept.end()
+    memory.clear()
+
+
+@contextmanager
+def installed(folder: Path) -> Iterator[Workers]:
+    """Inside a `with`, threads are in place of the Python workers of Spark; their shards send rows directly."""
+    found = Workers(folder)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("holdfast.backends.spark_parted.crew.ShardJob", found.job)
+        patch.setattr("holdfast.backends.spark_parted.crew.ShuffleJob", found.moves)
+        patch.setattr(RecordedShard, "obey", lambda shard, commands: found.obeying(shard, commands))
+        yield found
+        found.close()
 
 
 class _ThreadJob(ShardJob):

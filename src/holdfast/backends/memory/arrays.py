@@ -31,7 +31,10 @@ def zeros(shape: tuple[int, ...], dtype: np.dtype[Any] | type[np.generic]) -> An
     size = math.prod(shape) * np.dtype(dtype).itemsize
     if size < _WORTH_PAGES or not _OWN_PAGES:
         return np.zeros(shape, dtype)
-    return np.ndarray(shape, dtype, mmap.mmap(-1, size, flags=_OWN_PAGES))
+    try:
+        return np.ndarray(shape, dtype, mmap.mmap(-1, size, flags=_OWN_PAGES))
+    except OSError as error:
+        raise MemoryError(f"the system refused {size >> 20:,} MiB") from error
 
 
 def enlarged(column: NDArray[Any], capacity: int) -> Any:

@@ -22,6 +22,7 @@ from holdfast.backends.memory.pages import in_small_pages
 from holdfast.backends.memory.truth import as_bytes
 from holdfast.backends.protocol import Facts
 from holdfast.plans.model import Plan, Read
+from holdfast.plans.profile import Counted, profiled
 
 if TYPE_CHECKING:
     from holdfast.backends.memory.ranks import MemoryRanking
@@ -50,20 +51,24 @@ class FoundedHeads:
             for pipeline in pipelines:
                 head = pipeline.plan.outputs[0][0]
                 with naming_the_rule(pipeline.plan.rule):
-                    for (ids, weights), grounded in self._instances(pipeline, views):
+                    for (ids, weights), grounded in self._profiled(pipeline, views):
                         found[head].add(ids, weights)
                         founded[head].add(*grounded)
         return self._bag(found), self._bag(founded)
 
+    def _profiled(self, pipeline: CompiledPlan, views: ReadViews) -> Iterator[tuple[Weighted, Weighted]]:
+        found = self._instances(pipeline, views)
+        return found if pipeline.figures is None else profiled(found, *pipeline.figures, _all_instances)
+
     def _instances(self, pipeline: CompiledPlan, views: ReadViews) -> Iterator[tuple[Weighted, Weighted]]:
         """Yields the heads of all instances and of the founded ones, a batch at a time."""
         plan, spans = pipeline.plan, self._ranking.spans(pipeline.plan.rule)
-        if (by_groups := grouped(pipeline, views, self._backend.dictionary)) is not None:
+        if pipeline.may_group and (by_groups := grouped(pipeline, views, self._backend.dictionary)) is not None:
             for rows, highest in by_groups.run(views, self._highest_of):
                 yield self._carried(plan, spans, rows, highest)
             return
         join = self._join(pipeline)
-        if join is None or pipeline.counts is not None:
+        if join is None:
             for rows, *bodies in pipeline.instances(views):
                 yield self._judged(plan, spans, rows, bodies)
             return
@@ -144,3 +149,8 @@ class FoundedHeads:
         rows = {name: found.ids[: found.size] for name, found in heads.items()}
         weights = {name: found.weights[: found.size] for name, found in heads.items() if len(found.weights)}
         return MemoryBag(self._backend.tables, rows, weights)
+
+
+def _all_instances(found: tuple[Weighted, Weighted]) -> Counted:
+    ids, weights = found[0]
+    return int(weights.sum()) if len(weights) else len(ids), len(ids)

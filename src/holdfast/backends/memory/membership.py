@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
 
+from holdfast.backends.abilities import LateArray
 from holdfast.backends.memory import kernels
 from holdfast.backends.memory.arrays import FULL, Ids, Rows, Slots, more_slots, padded, slots_for, zeros
 from holdfast.backends.memory.threads import side_by_side, worth_splitting
+from holdfast.maintenance.watch import Stopwatch
 
 NO_SLOTS: Slots = np.empty(0, np.uint64)
 NO_GRID: NDArray[np.int32] = np.empty((0, 0), np.int32)
@@ -71,6 +74,36 @@ class HashedRows:
             self.size = kernels.intern(new, size, rows, self.slots, ids)
         self._news = (self.size - size) / max(1, len(new))
         return self.size
+
+
+class LateRows(HashedRows):
+    """A hash table that is read when it is first needed, or made again if it cannot be read.
+
+    Only updates need it: readers have hash tables of their own.
+    """
+
+    def __init__(
+        self, rows: Rows, read: LateArray, nbytes: int, took: Callable[[float], None], *, may_be_gridded: bool
+    ) -> None:
+        super().__init__(may_be_gridded=may_be_gridded)
+        del self.slots
+        self.size = len(rows)
+        self._rows, self._read, self._nbytes, self._took = rows, read, nbytes, took
+
+    @property
+    def nbytes(self) -> int:
+        """The memory it takes, or will take."""
+        return self.slots.nbytes if "slots" in vars(self) else self._nbytes
+
+    def __getattr__(self, name: str) -> Slots:
+        """Read the slots: Python calls this for an attribute that does not exist yet."""
+        if name != "slots":
+            raise AttributeError(name)
+        stopwatch, found = Stopwatch(), self._read()
+        self.slots = hashed(self._rows).slots if found is None else found
+        self._took(stopwatch.work)
+        del self._rows, self._read, self._took
+        return self.slots
 
 
 class GriddedRows:

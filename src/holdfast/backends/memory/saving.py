@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.backends.abilities import SavedTable
-from holdfast.backends.memory.membership import GriddedRows, HashedRows
+from holdfast.backends.memory.membership import GriddedRows, HashedRows, LateRows
 from holdfast.backends.memory.table import Table
 
 if TYPE_CHECKING:
@@ -34,10 +34,9 @@ def saved_table(backend: MemoryBackend, name: str) -> SavedTable:
     if isinstance(known, GriddedRows):
         arrays["cells"] = known.cells[: known.largest + 1]
         numbers |= {"growing": int(known.growing), "largest": int(known.largest)}
-    else:
-        arrays["slots"] = known.slots
-        numbers["may_be_gridded"] = int(known.may_be_gridded)
-    return SavedTable(arrays, numbers)
+        return SavedTable(arrays, numbers)
+    numbers |= {"may_be_gridded": int(known.may_be_gridded), "slots": known.nbytes}
+    return SavedTable(arrays, numbers, {"slots": lambda: known.slots})
 
 
 def _with_all_rows(backend: MemoryBackend, name: str) -> Table:
@@ -63,18 +62,19 @@ def restore_table(backend: MemoryBackend, name: str, saved: SavedTable) -> None:
     if not len(rows):
         return
     numbers_of_rows = arrays["nonrecursive"], arrays["recursive"]
-    table.take_over(len(rows), rows, arrays["status"], *numbers_of_rows, _membership(saved))
+    table.take_over(len(rows), rows, arrays["status"], *numbers_of_rows, _membership(backend, saved))
     backend.ranking.restore(name, [arrays[kind] for kind in _RANKS if kind in arrays])
     backend.explicit.take_over(name, numbers["explicit"])
     backend.materialisation.take_over(name, numbers["materialisation"])
 
 
-def _membership(saved: SavedTable) -> HashedRows | GriddedRows:
+def _membership(backend: MemoryBackend, saved: SavedTable) -> HashedRows | GriddedRows:
     arrays, numbers = saved.arrays, saved.numbers
     if "cells" in arrays:
         growing, largest = numbers["growing"], numbers["largest"]
         assert growing is not None and largest is not None
         return GriddedRows(arrays["cells"], growing, largest)
-    found = HashedRows(arrays["slots"], may_be_gridded=bool(numbers["may_be_gridded"]))
-    found.size = len(arrays["rows"])
-    return found
+    nbytes = numbers["slots"]
+    assert nbytes is not None
+    may_be_gridded = bool(numbers["may_be_gridded"])
+    return LateRows(arrays["rows"], saved.late["slots"], nbytes, backend.invested, may_be_gridded=may_be_gridded)

@@ -54,7 +54,7 @@ from holdfast.backends.protocol import Facts, Watch
 from holdfast.maintenance.windows import Windows
 from holdfast.plans import Planner
 from holdfast.plans.model import AggregatePlan, AnyPlan, Plan, Read
-from holdfast.plans.profile import PlanFigures, PlanProfile, timed
+from holdfast.plans.profile import Counted, PlanProfile, profiled
 from holdfast.program.model import Relation
 from holdfast.values.dictionary import Dictionary
 
@@ -113,6 +113,7 @@ class MemoryBackend(
         self._window_planners: Planners | None = None
         self._ranking: MemoryRanking | None = None
         self.profile: PlanProfile | None = None
+        self.indexing = 0.0
         for relation in relations.values():
             self.add_relation(relation)
 
@@ -137,10 +138,15 @@ class MemoryBackend(
 
     def add_relation(self, relation: Relation) -> None:
         """Begin to keep the facts of one more relation."""
-        table = Table(relation.name, relation.arity, lambda nbytes: self.watch.grown(relation.name, nbytes))
+        name = relation.name
+        table = Table(name, relation.arity, lambda nbytes: self.watch.grown(name, nbytes), self.invested)
         self.watch.grown(relation.name, table.nbytes)
         self.tables[relation.name] = table
         self.relations[relation.name] = relation
+
+    def invested(self, seconds: float) -> None:
+        """It took so long to make an index, or to read it, that later updates use too."""
+        self.indexing += seconds
 
     def drop_relation(self, name: str) -> None:
         """Forget a relation and its facts."""
@@ -318,6 +324,7 @@ class MemoryBackend(
     reports_new_facts = True
     repeats = True
     is_elsewhere = False
+    requests = request_cost = 0
 
     def derivations(self, predicate: str) -> tuple[Rows, list[int], list[int]]:
         """The rows of I of one predicate, and for each of them Cn and Cr."""
@@ -350,24 +357,7 @@ class MemoryBackend(
             self._virtual.prepare(plan)
         pipeline = self._pipeline(plan)
         with self.seen((pipeline,), sources) as views:
-            if self.profile is not None:
-                return MemoryBag(self.tables, *collected(self._profiled_heads(pipeline, views, self.profile)))
-            by_groups = grouped(pipeline, views, self.dictionary)
-            found = pipeline.heads(views) if by_groups is None else by_groups.heads(views)
-            return MemoryBag(self.tables, *collected(found))
-
-    def _profiled_heads(self, pipeline: CompiledPlan, views: ReadViews, profile: PlanProfile) -> Iterable[Heads]:
-        figures, heads = profile.of(pipeline.plan), self.tables[pipeline.plan.rule.predicate]
-        pipeline.counts = figures.rows
-        before, begun = heads.size, perf_counter()
-        found = pipeline.heads(views)
-        figures.seconds += perf_counter() - begun
-        if not isinstance(found, tuple):
-            return _profiled(iter(found), figures, self.tables)
-        for each in found:
-            _note_heads(figures, each)
-        figures.new += heads.size - before
-        return found
+            return MemoryBag(self.tables, *collected(self._run(pipeline, views, NO_IDS)))
 
     @in_small_pages
     def _heads(self, plans: Sequence[AnyPlan], sources: Mapping[Read, Facts], quotas: Mapping[Plan, Ids]) -> MemoryBag:
@@ -378,26 +368,38 @@ class MemoryBackend(
                 ids = self._aggregate(plan, sources) if self.profile is None else self._timed_aggregate(plan, sources)
                 found.append((plan.rule.predicate, ids, NO_WEIGHTS))
         with self.seen(pipelines, sources) as views:
-            more = chain.from_iterable(self._run(pipeline, views, quotas) for pipeline in pipelines)
-            return MemoryBag(self.tables, *collected(chain(found, more)))
+            more = (self._run(pipeline, views, quotas.get(pipeline.plan, NO_IDS)) for pipeline in pipelines)
+            return MemoryBag(self.tables, *collected(chain(found, chain.from_iterable(more))))
 
-    def _run(self, pipeline: CompiledPlan, views: ReadViews, quotas: Mapping[Plan, Ids]) -> Iterator[Heads]:
-        if not quotas and self.profile is None and (by_groups := grouped(pipeline, views, self.dictionary)) is not None:
-            return by_groups.heads(views)
-        run = pipeline.run(views, quotas.get(pipeline.plan, NO_IDS))
-        if self.profile is None:
-            return run
-        figures = self.profile.of(pipeline.plan)
-        pipeline.counts = figures.rows
-        return _profiled(run, figures, self.tables)
+    def _run(self, pipeline: CompiledPlan, views: ReadViews, quota: Ids) -> Iterable[Heads]:
+        """What a plan emits; of few facts at once, as a tuple."""
+        if pipeline.figures is not None:
+            figures, heads = pipeline.figures
+            before, begun = heads.size, perf_counter()
+        if len(quota):
+            found: Iterable[Heads] = pipeline.run(views, quota)
+        elif pipeline.may_group and (by_groups := grouped(pipeline, views, self.dictionary)) is not None:
+            found = by_groups.heads(views)
+        else:
+            found = pipeline.heads(views)
+        if pipeline.figures is None:
+            return found
+        figures.seconds += perf_counter() - begun
+        if not isinstance(found, tuple):
+            return profiled(found, figures, heads, _instances_of_heads)
+        figures.runs += 1
+        if found:
+            figures.instances += len(found[0][1])
+            figures.new += heads.size - before
+        return found
 
     def _timed_aggregate(self, plan: AggregatePlan, sources: Mapping[Read, Facts]) -> Ids:
         assert self.profile is not None
         figures, before, begun = self.profile.of(plan), self.tables[plan.rule.predicate].size, perf_counter()
         ids = self._aggregate(plan, sources)
+        figures.runs += 1
         figures.seconds += perf_counter() - begun
         figures.instances += len(ids)
-        figures.heads += len(ids)
         figures.new += self.tables[plan.rule.predicate].size - before
         return ids
 
@@ -411,15 +413,13 @@ class MemoryBackend(
         with self.seen(pipelines, sources) as views:
             for pipeline in pipelines:
                 with naming_the_rule(pipeline.plan.rule):
-                    for rows in self._instances(pipeline, views):
+                    for rows in self.instances(pipeline, views):
                         yield pipeline.plan.outputs[0][0], rows[0]
 
-    def _instances(self, pipeline: CompiledPlan, views: ReadViews) -> Iterator[list[Rows]]:
-        if self.profile is None:
-            return pipeline.instances(views)
-        figures = self.profile.of(pipeline.plan)
-        pipeline.counts = figures.rows
-        return timed(pipeline.instances(views), figures, _note_instances)
+    def instances(self, pipeline: CompiledPlan, views: ReadViews) -> Iterator[list[Rows]]:
+        """The instances of a plan, a batch at a time."""
+        found = pipeline.instances(views)
+        return found if pipeline.figures is None else profiled(found, *pipeline.figures, _instances_of_rows)
 
     def groups(self, planner: Planner, *, none_yet: bool) -> OfferGroups:
         """The groups of limit relations, by their keys."""
@@ -506,6 +506,9 @@ class MemoryBackend(
         pipeline = self._pipelines.get(plan)
         if pipeline is None:
             pipeline = self._pipelines[plan] = CompiledPlan(plan, self.tables, self.dictionary, self.watch)
+            if self.profile is not None:
+                figures = self.profile.of(plan)
+                pipeline.figures, pipeline.counts = (figures, self.tables[plan.outputs[0][0]]), figures.rows
         return pipeline
 
     def _aggregate(self, plan: AggregatePlan, sources: Mapping[Read, Facts]) -> Ids:
@@ -520,20 +523,10 @@ class MemoryBackend(
         return ids
 
 
-def _profiled(run: Iterator[Heads], figures: PlanFigures, tables: Mapping[str, Table]) -> Iterator[Heads]:
-    """What a plan emits, with the time that it takes, the instances and the rows that are new."""
-    heads = tables[figures.plan.rule.predicate]
-    before = heads.size
-    yield from timed(run, figures, _note_heads)
-    figures.new += heads.size - before
-
-
-def _note_heads(figures: PlanFigures, found: Heads) -> None:
+def _instances_of_heads(found: Heads) -> Counted:
     _, ids, weights = found
-    figures.heads += len(ids)
-    figures.instances += int(weights.sum()) if len(weights) else len(ids)
+    return int(weights.sum()) if len(weights) else len(ids), len(ids)
 
 
-def _note_instances(figures: PlanFigures, found: list[Rows]) -> None:
-    figures.heads += len(found[0])
-    figures.instances += len(found[0])
+def _instances_of_rows(found: list[Rows]) -> Counted:
+    return len(found[0]), len(found[0])

@@ -18,6 +18,7 @@ from holdfast.backends.memory import kernels
 from holdfast.backends.memory.arrays import Ids, Rows, enlarged, padded, zeros
 from holdfast.backends.memory.index import Index
 from holdfast.backends.memory.membership import GriddedRows, HashedRows, hashed, hashed_nbytes, suitable_grid
+from holdfast.maintenance.watch import Stopwatch
 
 _FIRST_CAPACITY = 64
 _PART = 1 << 16  # rows interned at once, so that capacity is reserved for no more
@@ -31,7 +32,13 @@ _Aligned: TypeAlias = tuple[Rows, NDArray[np.uint8], NDArray[np.uint8], NDArray[
 class Table:
     """The facts of one relation."""
 
-    def __init__(self, name: str, arity: int, grown: Callable[[int], None] = lambda _bytes: None) -> None:
+    def __init__(
+        self,
+        name: str,
+        arity: int,
+        grown: Callable[[int], None] = lambda _bytes: None,
+        indexed: Callable[[float], None] = lambda _seconds: None,
+    ) -> None:
         self.name = name
         self.arity = arity
         self.size = 0
@@ -44,7 +51,7 @@ class Table:
         self._indexes: dict[tuple[int, ...], Index] = {}
         self.all_columns = np.arange(arity)
         self.fetch: Callable[[tuple[int, ...], Rows], None] | None = None  # makes rows of what is looked up
-        self._grown = grown
+        self._grown, self._indexed = grown, indexed
 
     def intern(self, new: Rows, coming: int = 0) -> Ids:
         """The row ids of some facts; those never seen are appended, with status 0.
@@ -128,7 +135,8 @@ class Table:
 
     def mend(self, lasting: np.uint8) -> None:
         """A change was interrupted: trust only rows, counters and the `lasting` bits of the status."""
-        self.membership, self._indexes = hashed(self.rows[: self.size], may_be_gridded=True), {}
+        self.membership, self._indexes = HashedRows(), {}  # memory may be what was missing
+        self.membership = hashed(self.rows[: self.size], may_be_gridded=True)
         self.status[: self.size] &= lasting
         self.proof[: self.size] = 0
 
@@ -140,12 +148,16 @@ class Table:
 
     def index(self, key: tuple[int, ...]) -> Index:
         """The index on some columns but not all, in ascending order, up to date."""
-        index = self._indexes.get(key)
+        index, is_new = self._indexes.get(key), False
         if index is None:
-            index = self._indexes[key] = Index(key, self.arity)
+            index, is_new = Index(key, self.arity), True
+            self._indexes[key] = index
         if index.covered < self.size:
+            stopwatch = Stopwatch() if is_new else None
             index.cover(self.rows, self.size)
             self._grown(self.nbytes)
+            if stopwatch is not None:
+                self._indexed(stopwatch.work)
         return index
 
     @property

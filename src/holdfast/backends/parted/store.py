@@ -50,6 +50,7 @@ class PartedBackend(Able, Tuning, Housekeeping, Arranging, Lookups):
 
     reports_new_facts = True
     is_elsewhere = False
+    requests = request_cost = 0
     repeats = True
 
     def __init__(self, parts: int, relations: Mapping[str, Relation], dictionary: Dictionary, watch: Watch) -> None:
@@ -82,6 +83,11 @@ class PartedBackend(Able, Tuning, Housekeeping, Arranging, Lookups):
     def ability(self, kind: type[A]) -> A | None:
         """An ability of its own, or its ranks."""
         return cast("A", self.ranking) if kind is Ranking else Able.ability(self, kind)
+
+    @property
+    def indexing(self) -> float:  # type: ignore[override]
+        """Of all shards together."""
+        return sum(shard.indexing for shard in self._shards)
 
     def _code(self, constant: Const) -> int:
         return self.dictionary.encode_value(constant.value, constant.type)

@@ -13,6 +13,7 @@ import time
 import weakref
 from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from threading import RLock, Thread
@@ -23,7 +24,7 @@ from holdfast.backends.parted.shard import EXCHANGING, ShardCommand
 from holdfast.backends.protocol import UndoneError, Watch
 from holdfast.backends.spark_parted.folders import remove_folder
 from holdfast.backends.spark_parted.holding import FAILED, OK, Assignment, ShardReply, Shares, StateLabel, shares_of
-from holdfast.backends.spark_parted.jobs import SHUFFLE, JobSettings, LostError, ShardJob
+from holdfast.backends.spark_parted.jobs import SHUFFLE, FewTasksError, JobSettings, LostError, ShardJob, slots
 from holdfast.backends.spark_parted.links import PlanNumbers
 from holdfast.backends.spark_parted.recording import RecordedState, record_name, remove_records
 from holdfast.backends.spark_parted.shuffle import ShuffleJob
@@ -113,6 +114,7 @@ class SparkCrew:
         self._relations, self._placement, self._hold = relations, placement, hold
         self._lock = RLock()
         self._job: AnyJob | None = None
+        self._few_tasks = 0  # that could start, if not all could
         self._is_limited = True
         self._are_records_left = False  # of attempts to commit that failed
         self._is_saving = False  # images: no call of the user runs, whose seconds are counted
@@ -126,6 +128,8 @@ class SparkCrew:
         self.functors: dict[str, bytes] = {}  # of the user, that rules call
         self.is_undone = False
         """Whether the shards have come back to the state before an update that is not rolled back yet."""
+        self.requests = 0
+        """Messages to the tasks, or jobs if rows move by shuffle; what losses made necessary is not counted."""
         self.restored = 0
         """How often the shards were restored from files."""
         _crews.add(self)
@@ -217,8 +221,9 @@ class SparkCrew:
         else:
             each = [list(commands)]
         packed = [self._plans.packed((turn, step, newest, self._left(), some)) for some in each]
-        exchanges = any(command[0] in EXCHANGING for command in commands)
+        exchanges, before = any(command[0] in EXCHANGING for command in commands), job.moves
         replies = job.ask([message for message, _ in packed] * (job.tasks // len(packed)), exchanges=exchanges)
+        self.requests += job.moves - before
         self._plans.note_sent(packed[0][1])
         return replies
 
@@ -246,9 +251,12 @@ class SparkCrew:
         """A job whose shards are in the current state."""
         if self._job is None:
             release_idle(self)
-            kind = ShuffleJob if self._settings.exchange == SHUFFLE else ShardJob
-            self._job = job = kind(self._settings, self._dictionary, self._look_around)
-            arrivals = job.arrivals()
+            self._job = job = self._new_job()
+            try:
+                arrivals = job.arrivals()
+            except FewTasksError as few:
+                self._few_tasks = few.tasks
+                raise
             shares = self._held_shares(arrivals)
             if shares is None:
                 self._restore(job, arrivals)
@@ -257,6 +265,13 @@ class SparkCrew:
             if self._hold < math.inf and job.keeps_cores:
                 Thread(target=self._release_idle, args=(job,), name="holdfast-idle", daemon=True).start()
         return self._job
+
+    def _new_job(self) -> AnyJob:
+        settings = self._settings
+        if self._few_tasks:
+            settings = replace(settings, wanted_tasks=max(self._few_tasks, slots(settings.session.sparkContext)))
+        kind = ShuffleJob if settings.exchange == SHUFFLE else ShardJob
+        return kind(settings, self._dictionary, self._look_around)
 
     def _held_shares(self, arrivals: Sequence[Arrival]) -> Shares | None:
         """The shards that the workers have in the current state; None if one is missing, or they are not even."""

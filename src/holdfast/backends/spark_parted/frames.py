@@ -20,6 +20,7 @@ from holdfast.backends.parted.partition import Hubs, routed
 from holdfast.backends.spark_parted.columns import checked_frame, spark_type, types_of, value_of
 from holdfast.backends.spark_parted.jobs import SHUFFLE, JobSettings
 from holdfast.backends.spark_parted.links import Door, JobKey, SocketAddress, connected, new_key
+from holdfast.backends.spark_parted.recording import load_rows
 from holdfast.backends.spark_parted.replica import codes_by, encoded_values, serve_values
 from holdfast.formats.parquet import MARK
 from holdfast.formats.python_data import encode_facts
@@ -246,7 +247,7 @@ class ShardRows:
         """The facts, brought here."""
         if self._files is None:
             return self._backend.collected(self.predicate, self._facts)
-        return np.concatenate([np.load(path) for path in self._files])
+        return np.concatenate([*map(load_rows, self._files)])
 
     def frame(self) -> DataFrame:
         """The facts as the user's DataFrame."""

@@ -1,10 +1,16 @@
-"""Jobs of Spark whose tasks hold shards: a barrier stage, and connections of the driver to its tasks."""
+"""Jobs of Spark whose tasks hold shards: one stage, and connections of the driver to its tasks.
+
+All tasks have to run at once.  In a barrier stage Spark sees to that.  Under dynamic allocation there are none: the
+tasks of an ordinary stage come one by one, while Spark asks for executors.  If some do not come, the job is started
+again with as many as came.
+"""
 
 from __future__ import annotations
 
 import pickle
 import queue
 import secrets
+import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from multiprocessing.connection import wait
@@ -26,10 +32,19 @@ if TYPE_CHECKING:
 DIRECT, SHUFFLE = "direct", "shuffle"  # how rows move between shards
 LOOK = 0.05  # seconds between two looks at signals and at the job
 _END = 60.0  # seconds that an abandoned job may take to end
+_PATIENCE = 30.0  # seconds in which another task of an ordinary stage has to come
 
 
 class LostError(Exception):
     """A task or a connection is gone, and with it the state of its shard."""
+
+
+class FewTasksError(LostError):
+    """Not all tasks of an ordinary stage can run at once."""
+
+    def __init__(self, tasks: int) -> None:
+        super().__init__(f"only {tasks} tasks have started")
+        self.tasks = tasks
 
 
 @dataclass(frozen=True)
@@ -45,6 +60,7 @@ class JobSettings:
     identity: Identity | None = None  # that encrypts connections
     images: str | None = None  # the folder on each machine, see `TaskSettings`
     wanted_tasks: int = 0  # 0: as many as there are cores
+    has_barriers: bool = True  # otherwise stages are ordinary ones
 
     @property
     def host(self) -> str:
@@ -55,6 +71,8 @@ class JobSettings:
         """The tasks of a job that starts now: at most one for each shard."""
         if self.wanted_tasks or self.session is None:
             return min(self.wanted_tasks or self.parts, self.parts)
+        if self.exchange == DIRECT and not self.has_barriers:
+            return self.parts  # Spark starts executors for tasks that wait
         context = self.session.sparkContext
         cores = slots(context) if self.exchange == DIRECT else context.defaultParallelism
         return max(1, min(cores, self.parts))
@@ -75,13 +93,15 @@ def by_shard(shares: Shares, replies: Sequence[Sequence[Any]]) -> list[ShardRepl
 
 
 class ShardJob:
-    """A barrier stage, from its start until it is ended or abandoned."""
+    """A stage, from its start until it is ended or abandoned."""
 
     keeps_cores = True
     """While it is there, others may wait for its cores."""
     repeats = False
     """Whether shards may read files again that they have read before."""
     is_long = False
+    moves = 0
+    """How often its tasks were asked; with the exchange by shuffle, the jobs that this took."""
 
     def __init__(self, settings: JobSettings, dictionary: Dictionary, look: Callable[[], None]) -> None:
         self._settings, self._dictionary, self._look_around = settings, dictionary, look
@@ -116,7 +136,8 @@ class ShardJob:
         session = self._settings.session
         session.addTag(self._tag)
         numbers = session.range(0, self.tasks, 1, self.tasks)
-        numbers.mapInArrow(lambda batches: serve(task, batches), "id bigint", barrier=True).collect()
+        held = numbers.mapInArrow(lambda batches: serve(task, batches), "id bigint", self._settings.has_barriers)
+        held.collect()
 
     def _welcome(self, connection: Link, hello: tuple[str, Any]) -> None:
         purpose, about = hello
@@ -128,18 +149,25 @@ class ShardJob:
     # --- tasks and shards ------------------------------------------------------------------------------
 
     def arrivals(self) -> list[Arrival]:
-        """The tasks, when all have come."""
-        came: list[tuple[Arrival, Link]] = []
+        """The tasks, when all have come; of two attempts at a task, the later one."""
+        came: dict[int, tuple[Arrival, Link]] = {}
+        last = time.monotonic()
         while len(came) < self.tasks:
             try:
-                came.append(self._arrivals.get(timeout=LOOK))
-                self._links.append(came[-1][1])
+                arrival, link = self._arrivals.get(timeout=LOOK)
             except queue.Empty:
                 self._look()
-        came.sort(key=lambda each: each[0].rank)
-        self._links = [link for _, link in came]
-        self.pids = [arrival.pid for arrival, _ in came]
-        return [arrival for arrival, _ in came]
+                if came and not self._settings.has_barriers and time.monotonic() > last + _PATIENCE:
+                    raise FewTasksError(len(came)) from None
+                continue
+            self._links.append(link)
+            if arrival.rank in came:
+                shut(came[arrival.rank][1])
+            came[arrival.rank], last = (arrival, link), time.monotonic()
+        found = [came[rank] for rank in sorted(came)]
+        self._links = [link for _, link in found]
+        self.pids = [arrival.pid for arrival, _ in found]
+        return [arrival for arrival, _ in found]
 
     def assign(self, assignments: Sequence[Assignment]) -> None:
         """Give each task its shards; they are ready then."""
@@ -151,6 +179,7 @@ class ShardJob:
     def ask(self, messages: Sequence[bytes], *, exchanges: bool) -> list[ShardReply]:
         """Send each task its message; what each shard replies.  Here it is the same whether they exchange rows."""
         del exchanges
+        self.moves += 1
         for link, message in zip(self._links, messages, strict=True):
             self._sending(link, message)
         return by_shard(self.shares, self._received())

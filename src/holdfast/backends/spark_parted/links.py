@@ -94,6 +94,13 @@ class Door:
         self._welcome(connection, hello)
 
 
+def own_address(other: SocketAddress) -> str:
+    """The address of this machine in the network in which it reaches another address."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as unused:  # to connect it sends nothing
+        unused.connect(other)
+        return str(unused.getsockname()[0])
+
+
 def connected(address: SocketAddress, key: JobKey, hello: Any) -> Link:
     """A connection to a door."""
     connection = _connection(socket.create_connection(address), key, is_host=False)

@@ -11,6 +11,7 @@ import json
 import os
 import pickle
 import secrets
+import threading
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -38,6 +39,33 @@ _LASTING = np.uint8(3)  # E and I
 _COLUMNS = "nonrecursive", "recursive"
 _WORTH_AN_IMAGE = 1.2  # bytes of tables and indexes, in parts of those in the last image
 _Arrays: TypeAlias = dict[str, NDArray[Any]]
+_HEADERS = threading.Lock()
+"""Held while NumPy parses the header of an array: early versions of Python 3.11 may fail if two threads parse at
+once (gh-106905)."""
+
+
+def load_rows(path: str) -> Rows:
+    """The rows in a file; shards in threads read one after the other."""
+    with _HEADERS:
+        rows: Rows = np.load(path)
+    return rows
+
+
+class _ArraysInTurn(Mapping[str, NDArray[Any]]):
+    """The arrays of a file, each read when it is asked for."""
+
+    def __init__(self, file: Mapping[str, NDArray[Any]]) -> None:
+        self._file = file
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        with _HEADERS:
+            return self._file[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._file)
+
+    def __len__(self) -> int:
+        return len(self._file)
 
 
 class TouchedRows:
@@ -280,7 +308,7 @@ class RecordedShard(Shard):
         """Hold facts that are in files, each shard those that end with its number."""
         found, end = dict[str, Rows](), f"-{self.number}.npy"
         for name, paths in files.items():
-            parts = [np.load(path) for path in paths if path.endswith(end)]
+            parts = [load_rows(path) for path in paths if path.endswith(end)]
             found[name] = np.concatenate(parts) if parts else np.empty((0, self.relations[name].arity), np.int64)
         return self._hold(number, self.facts(found).snapshot())
 
@@ -295,7 +323,7 @@ class RecordedShard(Shard):
         """Write a file of such rows for Spark."""
         from holdfast.backends.spark_parted.frames import write_parquet
 
-        rows = np.load(files[self.number])
+        rows = load_rows(files[self.number])
         with replacing(Path(folder) / f"part-{self.number}.parquet") as written:
             write_parquet(rows, relation, self.dictionary, written)
 
@@ -309,7 +337,8 @@ class RecordedShard(Shard):
         paths = [record_path(saved.folder, name, self.number) for name in names]
         have = self._mapped(names)
         for place, path in enumerate(paths):
-            with np.load(path) as arrays:
+            with np.load(path) as file:
+                arrays = _ArraysInTurn(file)
                 about = json.loads(bytes(arrays["about"]))
                 if place >= have:
                     self._take_up(about, arrays)

@@ -53,8 +53,9 @@ class ShuffleJob:
         self.shares: Shares = ()
         """The shards of each task."""
         self._moves = MoveSettings(settings.knowledge_base, self.tasks, settings.folder, secrets.token_hex(4))
-        self._count = self.nbytes = 0
+        self.moves = self.nbytes = 0
         self._rows: Any = None  # what the last move has shuffled
+        self._nothing: Any = None  # what comes to the first move of a command
         self.pids: list[int] = []  # of the workers that ran the last move, by task
         self._thread = ThreadPoolExecutor(1, "holdfast-job")
         remove_moves(settings.folder)
@@ -62,7 +63,7 @@ class ShuffleJob:
     @property
     def is_long(self) -> bool:
         """Whether it is time to restore the shards: a worker that has to repeat all moves would be busy for long."""
-        return self._count > _MOST_MOVES or self.nbytes > _MOST_BYTES
+        return self.moves > _MOST_MOVES or self.nbytes > _MOST_BYTES
 
     def arrivals(self) -> list[Arrival]:
         """As of tasks that hold nothing: each shard is restored in its first move."""
@@ -103,8 +104,8 @@ class ShuffleJob:
 
     def _move(self, messages: Sequence[DriverMessage], *, exchanges: bool) -> list[MoveEnd]:
         """One job; gives how the move of each task has ended."""
-        say(self._moves, self._count, messages)
-        running = self._thread.submit(self._run, self._count, exchanges=exchanges)
+        say(self._moves, self.moves, messages)
+        running = self._thread.submit(self._run, self.moves, exchanges=exchanges)
         while not running.done():
             wait((running,), LOOK)
             self._look_around()
@@ -114,7 +115,7 @@ class ShuffleJob:
             raise LostError(spark_cause(error)) from error
         if len(ends) != self.tasks:
             raise LostError("a task was lost")
-        self._count += 1
+        self.moves += 1
         self.nbytes += sum(end.received for end in ends)
         self.pids = [end.pid for end in ends]
         return ends
@@ -124,7 +125,9 @@ class ShuffleJob:
         settings, tasks = self._moves, self.tasks
         context = self._settings.session.sparkContext
         context.addJobTag(self._tag)
-        rows = context.parallelize([], tasks) if self._rows is None else self._rows
+        if self._nothing is None:
+            self._nothing = context.parallelize([], tasks)
+        rows = self._nothing if self._rows is None else self._rows
         moved = rows.mapPartitionsWithIndex(lambda task, came: run_task(settings, number, task, came))
         if not exchanges:
             return _only_values(moved.collect())

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from pyspark.sql.conf import RuntimeConfig
 
 TLS = "spark.holdfast.tls"
+_MESSAGE, _JOB = 8_000, 2_000_000  # rule instances that take as long, on two cores
 _ENCRYPTING = "spark.network.crypto.enabled", "spark.ssl.enabled"
 """Settings of sessions that want connections to be encrypted."""
 
@@ -57,6 +58,7 @@ class SparkPartedBackend(PartedBackend, ModuleBudget, Frames):
     """Facts on shards in the Python workers of Spark."""
 
     is_elsewhere = True
+    indexing = 0.0  # instances count, and indexes do not
     session: SparkSession | None = None
     """The user's, to which the DataFrames of relations belong."""
 
@@ -96,6 +98,16 @@ class SparkPartedBackend(PartedBackend, ModuleBudget, Frames):
             self.crew.functors[name] = packed = _packed(functor, rule)
             self._driver.ask("functors", {name: packed})
             self._functors[name] = functor
+
+    @property
+    def requests(self) -> int:  # type: ignore[override]
+        """Messages or jobs so far."""
+        return self.crew.requests
+
+    @property
+    def request_cost(self) -> int:  # type: ignore[override]
+        """Rule instances that take as long as a message or a job: decision 0072."""
+        return _JOB if self._settings.exchange == SHUFFLE else _MESSAGE
 
     # --- transactions ----------------------------------------------------------------------------------
 
@@ -273,7 +285,8 @@ def job_settings(session: SparkSession, parts: int | None) -> JobSettings:
     cores = slots(context) if is_local and exchange == DIRECT else 0
     wanted = parts or _count(session, "shards") or cores or context.defaultParallelism
     tasks = _count(session, "tasks")
-    if cores and min(tasks, wanted) > cores:
+    has_barriers = _has_barriers(context.getConf())
+    if has_barriers and cores and min(tasks, wanted) > cores:
         message = f"{tasks} tasks need {tasks} cores at once, and {context.master} has {cores}"
         raise UsageError(Diagnostic("E1004", message, help="leave spark.holdfast.tasks out"))
     folder = _folder(session, is_local=is_local)
@@ -284,7 +297,9 @@ def job_settings(session: SparkSession, parts: int | None) -> JobSettings:
         images = folder
     identity = made_identity(context._jvm) if _is_set(session.conf, TLS) else None
     kb = secrets.token_hex(8)
-    return JobSettings(session.newSession(), kb, wanted, folder, is_local, exchange, identity, images, tasks)
+    return JobSettings(
+        session.newSession(), kb, wanted, folder, is_local, exchange, identity, images, tasks, has_barriers
+    )
 
 
 def _exchange(session: SparkSession, conf: SparkConf) -> str:
@@ -303,12 +318,15 @@ def _exchange(session: SparkSession, conf: SparkConf) -> str:
 
 def _not_direct(session: SparkSession, conf: SparkConf) -> str | None:
     """Why tasks cannot send rows directly."""
-    if _is_set(conf, "spark.dynamicAllocation.enabled"):
-        return "Spark has no barrier stages under dynamic allocation; spark.holdfast.exchange=shuffle does without"
     for name in _ENCRYPTING:
         if _is_set(conf, name) and not _is_set(session.conf, TLS):
             return f"connections between tasks are not encrypted, and {name} is set; set {TLS}=true"
     return None
+
+
+def _has_barriers(conf: SparkConf) -> bool:
+    """Whether Spark has barrier stages in a session."""
+    return not _is_set(conf, "spark.dynamicAllocation.enabled")
 
 
 def _is_set(conf: SparkConf | RuntimeConfig, name: str) -> bool:

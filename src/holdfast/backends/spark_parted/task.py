@@ -1,4 +1,4 @@
-"""What a task of a barrier stage does: it holds shards, and obeys the driver until that ends the job.
+"""What a task does: it holds shards, and obeys the driver until that ends the job.
 
 Shards stay in the memory of the Python worker when their task ends.  The driver asks each task of the next job which
 shards its worker has, and in which state; shards in another state than the committed one are restored from files.
@@ -17,7 +17,16 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from holdfast.backends.parted.exchange import StoppedError
 from holdfast.backends.spark_parted.holding import OK, Assignment, HeldShards, StateLabel
 from holdfast.backends.spark_parted.images import image_folder
-from holdfast.backends.spark_parted.links import Door, JobKey, Link, SocketAddress, connected, shut, unpacked
+from holdfast.backends.spark_parted.links import (
+    Door,
+    JobKey,
+    Link,
+    SocketAddress,
+    connected,
+    own_address,
+    shut,
+    unpacked,
+)
 from holdfast.backends.spark_parted.replica import ReplicaDictionary
 from holdfast.quick_dataclass import dataclass
 
@@ -121,14 +130,14 @@ _held: WorkerMemory = {}
 
 def serve(settings: TaskSettings, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The function of a task."""
-    from pyspark import BarrierTaskContext
+    from pyspark import TaskContext
 
     for _ in batches:
         pass
-    context = BarrierTaskContext.get()
-    rank = context.partitionId()
-    host = LOOPBACK if settings.is_local else context.getTaskInfos()[rank].address.split(":")[0]
-    hold_shards(settings, rank, host, _held)
+    context = TaskContext.get()
+    assert context is not None
+    host = LOOPBACK if settings.is_local else own_address(settings.driver)
+    hold_shards(settings, context.partitionId(), host, _held)
     yield from ()
 
 

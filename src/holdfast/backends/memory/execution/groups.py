@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from holdfast.backends.memory import kernels
 from holdfast.backends.memory.arrays import Ids, RowNumbers, Rows
 from holdfast.backends.memory.execution import buffers
 from holdfast.backends.memory.execution.buffers import NO_WEIGHTS, Weights
@@ -40,7 +41,7 @@ class GroupedPlan:
         own = [place for place, variable in enumerate(first) if variable not in read_later]
         wanted = {variable for term in head for variable in variables(term)}
         shared = tuple(wanted - {first[place] for place in own})
-        self._own = [place for place in own if first[place] in wanted]
+        self._own = np.array([place for place in own if first[place] in wanted], np.int64)
         self._head = ProjectStep((*shared, *(first[place] for place in self._own)), head, dictionary)
         self._changed = [
             (name, ProjectStep(first, terms, dictionary))
@@ -53,6 +54,7 @@ class GroupedPlan:
         rest = Plan(plan.rule, plan.pivot, plan.order, outputs, tuple(later), live)
         before = (*(first[place] for place in self._key), _GROUP)
         self._later = CompiledPlan(rest, pipeline.tables, dictionary, pipeline.watch, before)
+        self._later.counts = pipeline.counts
 
     def heads(self, views: ReadViews) -> Iterator[tuple[str, Ids, Weights]]:
         """The heads of all instances, as the pipeline gives them."""
@@ -73,23 +75,22 @@ class GroupedPlan:
         counts = np.diff(np.r_[starts, len(changed)])
         ranks = highest([(name, project.run(changed)[0]) for name, project in self._changed], len(changed))
         groups = np.column_stack((keys[starts], np.arange(len(starts))))
-        for heads, *bodies in self._later.continued(views, groups):
+        self._later.weights = counts
+        for heads, *bodies in self._later.continued(views, groups, 0):
             group = heads[:, -1]
             above = highest([(name, rows) for (name, _), rows in zip(self._others, bodies, strict=True)], len(heads))
-            ends = np.cumsum(counts[group])
+            ends, done = np.cumsum(counts[group]), 0
             for begin, end in _parts(ends):
-                some = group[begin:end]
-                place = np.repeat(np.arange(begin, end), counts[some])
-                before = np.repeat(starts[some] - (ends[begin:end] - counts[some]), counts[some])
-                member = before + np.arange(ends[begin] - counts[some[0]], ends[end - 1])
-                bindings = np.column_stack((heads[place, :-1], changed[member][:, self._own]))
-                yield self._head.run(bindings)[0], np.maximum(above[place], ranks[member])
+                rows, done = int(ends[end - 1]) - done, int(ends[end - 1])
+                bindings = np.empty((rows, len(self._head.before)), np.int64)
+                ranked = np.empty(rows, np.int32)
+                some = heads[begin:end], starts, counts, changed, self._own, above[begin:end], ranks
+                kernels.spread_groups(*some, bindings, ranked)
+                yield self._head.run(bindings)[0], ranked
 
 
 def grouped(pipeline: CompiledPlan, views: ReadViews, dictionary: Dictionary) -> GroupedPlan | None:
-    """The plan by groups, if it can have some, and there are enough facts for them."""
-    if not pipeline.may_group or pipeline.counts is not None:
-        return None
+    """A plan that may group, by groups, if there are enough facts for them."""
     place = pipeline.walked[0]
     if len(views.walks[place].ids(place[1])) < _ENOUGH:
         return None

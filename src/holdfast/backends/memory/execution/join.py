@@ -135,9 +135,9 @@ class JoinStep(Runnable):
             out = self.buffers[0].of(len(bindings))
             count = _reject(bindings, len(bindings), *self.facts(), self.shape.outputs, out)
             return (out[:count],) if count else ()
-        if len(bindings) >= _WORTH_A_TALLY:
-            return self._in_batches(bindings)
         [buffer, _], total = self.buffers, len(bindings)
+        if total >= _WORTH_A_TALLY and (self._tallies(total) or self._splits(total, tallies=False)):
+            return self._in_batches(bindings)
         count, i, cursor = _expand(bindings, total, 0, -1, *self._arguments(buffer, False, _SOME + _SOME_EACH * total))
         if i < total:
             return self._in_batches(bindings, (buffer, count), i, cursor)
@@ -203,7 +203,7 @@ class JoinStep(Runnable):
         kernel, (buffer, other) = _tally if tallies else _expand, self.buffers
         stop = len(bindings)
         while i < stop:
-            middle = (i + stop) // 2 if self._splits(stop - i, tallies) else stop
+            middle = (i + stop) // 2 if self._splits(stop - i, tallies=tallies) else stop
             j, other_cursor = middle, -1
             while i < middle and j < stop:
                 (count, i, cursor), (other_count, j, other_cursor) = side_by_side(
@@ -224,7 +224,7 @@ class JoinStep(Runnable):
             else:
                 i, cursor = j, other_cursor
 
-    def _splits(self, bindings: int, tallies: bool) -> bool:
+    def _splits(self, bindings: int, *, tallies: bool) -> bool:
         """Whether two threads should share this number of bindings."""
         work = bindings * max(1, int(self.fan_out)) if tallies else bindings
         return bindings > 1 and worth_splitting(work) and not len(self.quota)

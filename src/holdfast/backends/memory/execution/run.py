@@ -12,6 +12,7 @@ from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from holdfast.backends.memory.arithmetic import Undefined
 from holdfast.backends.memory.arrays import Ids, Rows
@@ -26,6 +27,7 @@ from holdfast.backends.protocol import Watch
 from holdfast.errors import Diagnostic, EvaluationError
 from holdfast.plans.literals import step_variables
 from holdfast.plans.model import GOAL, AntiJoin, Join, Plan, Read, Scan
+from holdfast.plans.profile import PlanFigures
 from holdfast.program.model import AggregateRule, Rule, Var
 from holdfast.values.dictionary import Dictionary
 
@@ -92,7 +94,9 @@ class CompiledPlan:
         self.tallying = self._tallying()
         self.may_group = self._may_group()
         self.by_groups: GroupedPlan | None = None  # made when there are many facts to begin with
+        self.figures: tuple[PlanFigures, Table] | None = None  # for a profile, with the table of heads
         self.counts: list[int] | None = None  # the bindings that each step gives, for a profile
+        self.weights: NDArray[np.int64] | None = None  # of the groups that bindings stand for, by their last column
         self.walked = [(step.read, step.atom.predicate) for step in plan.steps if isinstance(step, Scan)]
         self.probed = [(step.read, step.atom.predicate) for step in plan.steps if isinstance(step, Join | AntiJoin)]
 
@@ -174,7 +178,8 @@ class CompiledPlan:
     def first(self, views: ReadViews) -> Iterable[Rows]:
         """The bindings that the first step gives, a batch at a time."""
         self.steps[0].prepare(views)
-        return self._through(self.steps[:1])
+        self.watch.batch(0)
+        return self.steps[0].run(_ONE_BINDING)
 
     def before_last(self, views: ReadViews) -> Iterable[Rows]:
         """The bindings that the last step is given, a batch at a time."""
@@ -186,12 +191,12 @@ class CompiledPlan:
         """The outputs of the last step, side by side, for some bindings."""
         return map(self._outputs, self.steps[-1].run(bindings))
 
-    def continued(self, views: ReadViews, bindings: Rows) -> Iterator[list[Rows]]:
-        """Like `instances`, from some bindings on."""
+    def continued(self, views: ReadViews, bindings: Rows, place: int = -1) -> Iterator[list[Rows]]:
+        """Like `instances`, from some bindings on, which a step at a place gave."""
         for step in self.steps:
             step.prepare(views)
         batches = (bindings[begin : begin + buffers.BATCH] for begin in range(0, len(bindings), buffers.BATCH))
-        yield from map(self._outputs, self._in_turn(batches, self.steps, -1))
+        yield from map(self._outputs, self._in_turn(batches, self.steps, place))
 
     @contextmanager
     def limited(self, quota: Ids) -> Iterator[None]:
@@ -226,7 +231,7 @@ class CompiledPlan:
 
     def _through(self, steps: Sequence[Runnable]) -> Iterable[Rows]:
         """The result of all steps; at once while each step gives at most one batch, as for a few facts."""
-        batch = _ONE_BINDING
+        batch, counts = _ONE_BINDING, self.counts
         self.watch.batch(0)  # a plan without results takes time too
         for place, step in enumerate(steps):
             batches = step.run(batch)
@@ -235,8 +240,8 @@ class CompiledPlan:
             if not batches:
                 return ()
             batch = batches[0]
-            if self.counts is not None:
-                self.counts[place] += len(batch)
+            if counts is not None:
+                counts[place] += len(batch)
         return (batch,)
 
     def _in_turn(self, batches: Iterator[Rows], steps: Sequence[Runnable], place: int) -> Iterator[Rows]:
@@ -246,7 +251,8 @@ class CompiledPlan:
         while running:
             batch = next(running[-1], None)
             if self.counts is not None and batch is not None:
-                self.counts[place + len(running)] += len(batch)
+                number = len(batch) if self.weights is None else int(self.weights[batch[:, -1]].sum())
+                self.counts[place + len(running)] += number
             if batch is None:
                 running.pop()
             elif len(running) > len(steps):

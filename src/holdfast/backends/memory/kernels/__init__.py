@@ -9,7 +9,7 @@ all files of the folder together (docs/decisions/0034).
 from holdfast.backends.memory.kernels.arguments import FROM_BINDING, FROM_CONSTANT, FROM_FACT, FROM_PLACE
 from holdfast.backends.memory.kernels.hashing import move_slots, spread_slots
 from holdfast.backends.memory.kernels.indexes import grow_index, rows_of_keys, settle_index
-from holdfast.backends.memory.kernels.joins import expand, reject
+from holdfast.backends.memory.kernels.joins import expand, reject, spread_groups
 from holdfast.backends.memory.kernels.membership import find, intern, intern_in_grid, reach
 from holdfast.backends.memory.kernels.ranked import tally_ranked
 from holdfast.backends.memory.kernels.sets import (
@@ -56,6 +56,7 @@ __all__ = [
     "rows_of_keys",
     "scan",
     "settle_index",
+    "spread_groups",
     "spread_slots",
     "tally",
     "tally_ranked",

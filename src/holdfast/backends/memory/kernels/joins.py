@@ -12,7 +12,7 @@ from holdfast.backends.memory.kernels.arguments import FEW, Codes, Ids, Index, P
 from holdfast.backends.memory.kernels.emitting import emit, emit_run, gather, repeats_agree, sees, within
 from holdfast.backends.memory.kernels.hashing import BLOCK
 from holdfast.backends.memory.kernels.indexes import find_keys, run_of, touch_runs
-from holdfast.compilation import int64, njit, types
+from holdfast.compilation import int64, njit, types, void
 
 KEEPS_THE_LOCK = FEW
 
@@ -134,3 +134,19 @@ def reject(bindings, count, constants, view, index, pattern, outputs, out):
                 emit(bindings, begin_block + k, rows, int64(0), others, constants, outputs, out, n)
                 n += 1
     return n
+
+
+@njit(void(Rows, Codes, Codes, Rows, Codes, Ids, Ids, Rows, Ids), nogil=True, cache=True)
+def spread_groups(results, starts, counts, changed, own, above, ranks, out, highest):
+    """Write each result, whose last column is a group, once for each changed fact of the group, with some columns of
+    the fact, and the higher of two ranks: of the rest of the result, and of the fact."""
+    n, width = int64(0), results.shape[1] - 1
+    for i in range(len(results)):
+        group = results[i, width]
+        for member in range(starts[group], starts[group] + counts[group]):
+            for column in range(width):
+                out[n, column] = results[i, column]
+            for column in range(len(own)):
+                out[n, width + column] = changed[member, own[column]]
+            highest[n] = max(above[i], ranks[member])
+            n += 1

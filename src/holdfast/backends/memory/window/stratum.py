@@ -149,9 +149,8 @@ class WindowStratum:
             met[states[:, 0]] = np.bincount(places.ravel(), held.ravel(), held.shape[0] * number).reshape(-1, number)
         counts = met + (self.backend.nonrecursive.of(name)[ids] - met[0])
         self.counts[name] = ids, counts
-        result = np.zeros(number, np.int64)
-        for state, now in enumerate(counts):
-            result |= (now > 0).astype(np.int64) << state
+        bits: Words = np.int64(1) << np.arange(len(counts))
+        result: Words = bits @ (counts > 0)
         return result
 
     def _put(self, heads: HeadWords) -> None:

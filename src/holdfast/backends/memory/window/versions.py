@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.backends.memory.aggregates import aggregate, in_groups
-from holdfast.backends.memory.arrays import Ids, Rows, padded
+from holdfast.backends.memory.arrays import Ids, Rows, padded, zeros
 from holdfast.backends.memory.execution.run import CompiledPlan, naming_the_rule
 from holdfast.backends.memory.execution.views import ReadViews
 from holdfast.backends.memory.facts import Momentary
@@ -51,7 +51,8 @@ class Versions:
         """The words of some facts; place -1 means that the fact was never seen."""
         table = self.backend.tables[predicate]
         words = np.where(table.status[ids] & _IN_I, self.every, np.int64(0))
-        words ^= self._beside(predicate)[ids]
+        if predicate in self._differences:
+            words ^= self._beside(predicate)[ids]
         words[ids < 0] = 0
         return words
 
@@ -59,8 +60,8 @@ class Versions:
         """Set the words of distinct facts."""
         same = np.where(self.backend.tables[predicate].status[ids] & _IN_I, self.every, np.int64(0))
         self._beside(predicate)[ids] = words ^ same
-        known = self._changed.get(predicate, _NO_IDS)
-        self._changed[predicate] = np.union1d(known, ids).astype(np.int32)
+        known = self._changed.get(predicate)
+        self._changed[predicate] = np.sort(ids) if known is None else np.union1d(known, ids).astype(np.int32)
 
     def changed(self, predicates: Iterable[str]) -> Momentary:
         """The facts that hold in some states but not in all."""
@@ -120,7 +121,7 @@ class Versions:
         plan = pipeline.plan
         atoms = body_atoms(plan)
         with naming_the_rule(plan.rule):
-            for head, *body in pipeline.instances(views):
+            for head, *body in self.backend.instances(pipeline, views):
                 words = np.full(len(head), self.every)
                 for atom, rows in zip(atoms, body, strict=True):
                     held = self.of(atom.predicate, self.backend.tables[atom.predicate].find(rows))
@@ -146,7 +147,7 @@ class Versions:
     def _beside(self, predicate: str) -> Words:
         capacity, known = len(self.backend.tables[predicate].rows), self._differences.get(predicate)
         if known is None:
-            known = self._differences[predicate] = np.zeros(capacity, np.int64)
+            known = self._differences[predicate] = zeros((capacity,), np.int64)
         elif len(known) < capacity:
             known = self._differences[predicate] = padded(known, capacity)
         return known
