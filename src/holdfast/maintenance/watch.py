@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from holdfast.deadline import look_at_the_clock
 from holdfast.errors import Diagnostic, LimitReached
 from holdfast.interrupts import PENDING, checkpoint
 from holdfast.maintenance.turns import Turns
@@ -111,6 +112,7 @@ class Watch:
             self._stop("E0802", f"more than {self.limits.facts:,} facts")
         if self.limits.seconds is not None and self.seconds > self.limits.seconds:
             self._stop("E0803", f"the run takes more than {self.limits.seconds:g} seconds")
+        look_at_the_clock()
         if self._until is not None and time.thread_time() > self._until:
             self._stop("E0803", "the run takes more processor time than allowed")
 
@@ -120,6 +122,7 @@ class Watch:
             checkpoint()
         if self.limits.seconds is not None and self.seconds > self.limits.seconds:
             self._stop("E0803", f"the run takes more than {self.limits.seconds:g} seconds")
+        look_at_the_clock()
 
     def left(self) -> tuple[float, float]:
         """The new facts that the limits allow, and the bytes in all."""
