@@ -106,6 +106,8 @@ SHAPES = {
         .decl headed(x: number, n: number)
         .decl nearest(x: number, y: number)
         .decl summed(n: number)
+        .decl raised(x: number, n: number)
+        .decl lowered(x: number, y: number, n: number)
         sums(x, n) :- node(x), n = sum y : { e(x, y), y > 1 }.
         least(x, m) :- node(x), m = min y : { e(x, y) }.
         halves(x, m) :- node(x), m = mean y : { e(x, y) }.
@@ -115,6 +117,8 @@ SHAPES = {
         headed(x, count(y)) :- node(x), e(x, y), y != x.
         nearest(x, y) :- node(x), m = min y : { e(x, y) }, m > 0.
         summed(sum(y)) :- e(_, y).
+        raised(x, sum(y + 1)) :- e(x, y).
+        lowered(x + 1, max(y - 1), count(y)) :- e(x, y).
         """,
         GRAPH,
     ),

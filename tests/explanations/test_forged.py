@@ -19,6 +19,7 @@ RULES = """
 .decl low(x: number)
 .decl near(x: number)
 .decl clear(x: number)
+.decl raised(x: number, n: number)
 headed(x, count(y)) :- node(x), e(x, y).
 counted(x, n) :- node(x), n = count : { e(x, y) }.
 source(x) :- node(x), !e(x, y).
@@ -26,6 +27,7 @@ first(x, y) :- node(x), m = min y : { e(x, y) }.
 low(x) :- node(x), m = min y : { e(x, y) }, y < 2.
 near(x) :- node(x), e(x, range(0, 3)).
 clear(x) :- node(x), m = max y : { e(x, y) }, !node(y).
+raised(x, sum(y + 1)) :- node(x), e(x, y).
 """
 FACTS = {"e": [(3, 2), (3, 4), (3, 5)], "node": [(3,), (4,)]}
 MEMBERS = ["e(3, 2)", "e(3, 4)", "e(3, 5)"]
@@ -50,6 +52,7 @@ def absence(fact: str) -> dict[str, Any]:
 
 FORGED = {
     "a group with one member": proof("headed(3, 1)", "r1", ["node(3)", "e(3, 2)"], [], x=3, y=2),
+    "a group with the member of its value": proof("raised(3, 5)", "r8", ["node(3)", "e(3, 4)"], [], x=3, y=4),
     "a member of an aggregate": proof("counted(3, 1)", "r2", ["node(3)", "e(3, 2)"], [], x=3, n=1, y=2),
     "what a negation finds": proof("source(3)", "r3", ["node(3)"], ["e(3, 7)"], x=3, y=7),
     "what attains a minimum": proof("first(3, 4)", "r4", ["node(3)", "e(3, 4)"], [], x=3, m=4, y=4),

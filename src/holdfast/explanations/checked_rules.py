@@ -62,8 +62,8 @@ class RuleEvaluator:
         terms = [a.target if isinstance(a, tree.HeadAggregate) else a for a in rule.head.arguments]
         asked = {f" {i}": v for i, v in enumerate(pattern) if v is not FREE and terms[i] is rule.head.arguments[i]}
         b: Substitution | None = asked if rule.has_aggregates else {**given, **asked}
-        for term, value in zip(terms, pattern, strict=True):
-            match term:  # x + 1 = 5 says what x is
+        for term, value in zip(rule.head.arguments, pattern, strict=True):
+            match term:  # x + 1 = 5 says what x is; the target of an aggregate has many values
                 case tree.Binary(operator="+" | "-", left=tree.Variable() as x, right=tree.Number() as n) if b:
                     if isinstance(value, int) and isinstance(number(n), int):
                         b = self._equal(x, value - number(n) * (1 if term.operator == "+" else -1), b)
