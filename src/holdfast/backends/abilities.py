@@ -16,15 +16,15 @@ import threading
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import field
-from typing import Any, Protocol, TypeAlias, TypeVar, cast
+from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.backends.protocol import Backend, Bag, Counters, Facts, SummableBag, Watch
-from holdfast.plans import Plan, Read
+from holdfast.plans import Plan, Planner, Read
 from holdfast.plans.profile import PlanProfile
-from holdfast.program.model import Program, Relation, Rule
+from holdfast.program.model import AggregateRule, Program, Relation, Rule
 from holdfast.quick_dataclass import dataclass
 from holdfast.values.dictionary import Codes
 
@@ -163,6 +163,46 @@ class Linking(Protocol):
 
     def links(self) -> Links:
         """An empty set of links."""
+        ...
+
+
+# --- counting ------------------------------------------------------------------------------------------
+
+
+class Counted(NamedTuple):
+    """What an update changed for a hyper-node, and in it."""
+
+    gone: int  # changed facts: its own explicit ones and those that it reads
+    come: int
+    losses: int  # instances of rules
+    gains: int
+    deleted: int
+    added: int
+
+
+class Counting(Protocol):
+    """Counting without sets and bags: `maintain_nonrecursive` of `maintenance/dred_counting.py`, a call for each
+    hyper-node, in topological order.  Counters, D and A are the backend's."""
+
+    def begin(self, E_minus: Facts, E_plus: Facts) -> None:
+        """Another update begins."""
+        ...
+
+    def maintain(
+        self,
+        planner: Planner,
+        rules: tuple[Rule, ...],
+        aggregates: tuple[AggregateRule, ...],
+        reads: Iterable[str],
+        most: int,
+        give_way: Callable[[], None],
+    ) -> Counted | None:
+        """Bring a hyper-node up to date, which has these rules and no other, none of them recursive or changed by the
+        update; they read some predicates.  None, with no effect, if more than `most` changed facts have gone."""
+        ...
+
+    def net(self) -> tuple[Facts, Facts]:
+        """D \\ A and A \\ D, when all hyper-nodes are done."""
         ...
 
 

@@ -120,8 +120,8 @@ class Maintainer:
 
     def _outcome(self, walk: Walk, program: Program | None) -> Outcome:
         agenda = self._agenda if program is None else Agenda(self._edited(program))
-        figures, D, A = walk.through(agenda), self.backend.deleted, self.backend.added
-        return Outcome((D - A).snapshot(), (A - D).snapshot(), tuple(figures), (walk.E_minus, walk.E_plus))
+        figures = walk.through(agenda)
+        return Outcome(*walk.net(), tuple(figures), (walk.E_minus, walk.E_plus))
 
     # --- rules change ----------------------------------------------------------------------------------
 

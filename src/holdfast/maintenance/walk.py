@@ -5,16 +5,17 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
+from functools import cached_property
 from itertools import chain
 
-from holdfast.backends.abilities import tuning, virtual_relations
+from holdfast.backends.abilities import Counting, tuning, virtual_relations
 from holdfast.backends.protocol import Backend, Facts
 from holdfast.maintenance import recompute
 from holdfast.maintenance.agenda import Agenda
 from holdfast.maintenance.algorithms import ALGORITHMS, AUTO, Algorithm, Choice
 from holdfast.maintenance.budget import AbandonedError, Budget, FullCost, work_of
 from holdfast.maintenance.choose import COUNTING, MANY_GONE, NO_RECURSION, Chooser, Request
-from holdfast.maintenance.dred_counting import maintain_explicit, maintain_nonrecursive
+from holdfast.maintenance.dred_counting import maintain_explicit
 from holdfast.maintenance.ledger import Ledger
 from holdfast.maintenance.marking import MarkedStratum, Marking
 from holdfast.maintenance.modular import refuse_explicit
@@ -65,17 +66,20 @@ class Walk:
         D, A = self.backend.deleted, self.backend.added
         given = {*self.E_minus.sizes(), *self.E_plus.sizes()}
         due = agenda.due(given, lambda: chain(D.predicates(), A.predicates()))
+        if self._counting is not None:
+            self._counting.begin(self.E_minus, self.E_plus)
         figures = [self._maintained(plan) for plan in due]
         self.watch.give_way()
         return figures
 
     def _maintained(self, plan: NodePlan) -> Figures:
         self.watch.give_way()
-        is_auto, change = self.choice.named(plan.node) == AUTO, self._change(plan)
-        if is_auto and plan.is_counted and self.marks is None:
-            deleted = len(change.E_minus) + len(change.removed_inputs)
-            if deleted <= MANY_GONE:
-                return self._counted(plan, change, deleted)
+        is_auto = self.choice.named(plan.node) == AUTO
+        if is_auto and plan.is_counted and self._counting is not None:
+            figures = self._counted(plan, self._counting)
+            if figures is not None:
+                return figures
+        change = self._change(plan)
         stopwatch, indexed = Stopwatch(), tuning(self.backend).indexing
         request = self._request(plan, change)
         algorithm, why = self.chooser.chosen(plan, request, self.backend)
@@ -111,25 +115,39 @@ class Walk:
         seconds = max(0.0, stopwatch.work - (backend.indexing - indexed) - before)
         return before + work_of(seconds, instances, figures.requests, backend)
 
-    def _counted(self, plan: NodePlan, change: NodeChange, deleted: int) -> Figures:
+    def _counted(self, plan: NodePlan, counting: Counting) -> Figures | None:
         """What `_run` does for a hyper-node where nothing is to be decided: most of a small update is this."""
-        begun, inserted = time.monotonic(), len(change.E_plus) + len(change.added_inputs)
-        shown = shown_names(plan.node.predicates, self._relations)
-        figures = Figures(shown, COUNTING, NO_RECURSION, deleted + inserted)
-        figures.deletes, figures.inserts = deleted > 0, inserted > 0
+        begun, shown = time.monotonic(), shown_names(plan.node.predicates, self._relations)
         self.watch.node(shown[0])
         self.ledger.make_right(plan, recursive=True, served=True)
+        rules, give_way = plan.kept, self.watch.give_way
+        found = counting.maintain(
+            plan.planner, rules.nonrecursive, rules.aggregates, plan.reads, MANY_GONE, give_way
+        )
+        if found is None:
+            return None
+        gone, come, losses, gains, deleted, added = found
+        if added or not plan.has_rules:
+            self.watch.round(added)
         self.states.drop(plan.predicates)
-        rules = plan.kept, plan.removed, plan.added, plan.inputs
-        s = Stratum(plan.planner, self.backend, self.watch, *change, *rules, figures, (), self.states)
-        if plan.has_rules:
-            maintain_nonrecursive(s)
-        else:
-            maintain_explicit(s)
         self.ledger.maintained(plan, ALGORITHMS[COUNTING])
+        figures = Figures(shown, COUNTING, NO_RECURSION, gone + come, losses, insertion=gains, overdeleted=deleted)
+        figures.deletes, figures.inserts, figures.has_deleted = gone > 0, come > 0, plan.has_rules
         figures.seconds = figures.work = time.monotonic() - begun
         self.chooser.costs.maintained(plan.node.predicates, figures)
         return figures
+
+    @cached_property
+    def _counting(self) -> Counting | None:
+        """Unless marks are to be made on the way."""
+        return self.backend.ability(Counting) if self.marks is None else None
+
+    def net(self) -> tuple[Facts, Facts]:
+        """D \\ A and A \\ D, as they are now."""
+        if self._counting is not None:
+            return self._counting.net()
+        D, A = self.backend.deleted, self.backend.added
+        return (D - A).snapshot(), (A - D).snapshot()
 
     def _change(self, plan: NodePlan) -> NodeChange:
         D, A, O = self.backend.deleted, self.backend.added, plan.predicates

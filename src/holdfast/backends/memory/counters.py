@@ -41,10 +41,13 @@ class MemoryCounters:
         else:
             rows, given = _snapshot(facts).rows, _NO_WEIGHTS
         for predicate, ids in rows.items():
-            weights = given.get(predicate, NO_WEIGHTS)
-            if self.remembers:  # before: too many derivations are counted as well, with a carry that is lost
-                self._undo.append(partial(self._count, predicate, ids, weights, -step))
-            self._count(predicate, ids, weights, step)
+            self.count(predicate, ids, given.get(predicate, NO_WEIGHTS), step)
+
+    def count(self, predicate: str, ids: Ids, weights: Weights, step: int) -> None:
+        """Move the numbers of some rows by `step`, times their weights if they have any."""
+        if self.remembers:  # before: too many derivations are counted as well, with a carry that is lost
+            self._undo.append(partial(self._count, predicate, ids, weights, -step))
+        self._count(predicate, ids, weights, step)
 
     def subtract(self, facts: Bag | Facts) -> None:
         """Count each occurrence once less."""

@@ -125,11 +125,16 @@ class Listed(Kept):
 
     def __ior__(self, more: Facts) -> Listed:
         for predicate, ids in _listed(more).items():
-            new = np.empty(len(ids), np.int32)
-            count = kernels.enter(ids, getattr(self.tables[predicate], self._column), self.bit, new)
-            if count:
-                self._lists.setdefault(predicate, []).append(new[:count])
+            self.enter(predicate, ids)
         return self
+
+    def enter(self, predicate: str, ids: Ids) -> Ids:
+        """Take in rows; gives those that were not in the set, each once."""
+        new = np.empty(len(ids), np.int32)
+        new = new[: kernels.enter(ids, getattr(self.tables[predicate], self._column), self.bit, new)]
+        if len(new):
+            self._lists.setdefault(predicate, []).append(new)
+        return new
 
     def __isub__(self, fewer: Facts) -> Listed:
         own(fewer).snapshot().restatus(self.bit, NO_BITS, self._column)

@@ -15,6 +15,7 @@ import numpy as np
 
 from holdfast.backends.abilities import (
     Able,
+    Counting,
     HeldRelation,
     Housekeeping,
     ImplicitRelation,
@@ -37,6 +38,7 @@ from holdfast.backends.memory.aggregates import aggregate, source_rows
 from holdfast.backends.memory.arrays import Ids, Rows
 from holdfast.backends.memory.bags import Heads, MemoryBag, collected
 from holdfast.backends.memory.counters import MemoryCounters
+from holdfast.backends.memory.counting import MemoryCounting
 from holdfast.backends.memory.execution.buffers import NO_WEIGHTS
 from holdfast.backends.memory.execution.groups import grouped
 from holdfast.backends.memory.execution.run import CompiledPlan, naming_the_rule
@@ -119,7 +121,14 @@ class MemoryBackend(
 
     def ability(self, kind: type[A]) -> A | None:
         """An ability of its own, or its ranks, which are made when they are first asked for."""
+        if kind is Counting:
+            return cast("A", self.counting)
         return cast("A", self.ranking) if kind in (Ranking, LateRanking) else Able.ability(self, kind)
+
+    @cached_property
+    def counting(self) -> MemoryCounting:
+        """Counting on row ids."""
+        return MemoryCounting(self)
 
     @property
     def ranking(self) -> MemoryRanking:
@@ -357,7 +366,7 @@ class MemoryBackend(
             self._virtual.prepare(plan)
         pipeline = self._pipeline(plan)
         with self.seen((pipeline,), sources) as views:
-            return MemoryBag(self.tables, *collected(self._run(pipeline, views, NO_IDS)))
+            return MemoryBag(self.tables, *collected(self.run(pipeline, views)))
 
     @in_small_pages
     def _heads(self, plans: Sequence[AnyPlan], sources: Mapping[Read, Facts], quotas: Mapping[Plan, Ids]) -> MemoryBag:
@@ -365,13 +374,12 @@ class MemoryBackend(
         pipelines = self.pipelines(plans)
         for plan in plans:
             if isinstance(plan, AggregatePlan):
-                ids = self._aggregate(plan, sources) if self.profile is None else self._timed_aggregate(plan, sources)
-                found.append((plan.rule.predicate, ids, NO_WEIGHTS))
+                found.append((plan.rule.predicate, self.aggregated(plan, sources), NO_WEIGHTS))
         with self.seen(pipelines, sources) as views:
-            more = (self._run(pipeline, views, quotas.get(pipeline.plan, NO_IDS)) for pipeline in pipelines)
+            more = (self.run(pipeline, views, quotas.get(pipeline.plan, NO_IDS)) for pipeline in pipelines)
             return MemoryBag(self.tables, *collected(chain(found, chain.from_iterable(more))))
 
-    def _run(self, pipeline: CompiledPlan, views: ReadViews, quota: Ids) -> Iterable[Heads]:
+    def run(self, pipeline: CompiledPlan, views: ReadViews, quota: Ids = NO_IDS) -> Iterable[Heads]:
         """What a plan emits; of few facts at once, as a tuple."""
         if pipeline.figures is not None:
             figures, heads = pipeline.figures
@@ -393,8 +401,10 @@ class MemoryBackend(
             figures.new += heads.size - before
         return found
 
-    def _timed_aggregate(self, plan: AggregatePlan, sources: Mapping[Read, Facts]) -> Ids:
-        assert self.profile is not None
+    def aggregated(self, plan: AggregatePlan, sources: Mapping[Read, Facts]) -> Ids:
+        """The heads of an aggregate."""
+        if self.profile is None:
+            return self._aggregate(plan, sources)
         figures, before, begun = self.profile.of(plan), self.tables[plan.rule.predicate].size, perf_counter()
         ids = self._aggregate(plan, sources)
         figures.runs += 1
