@@ -86,15 +86,13 @@ class Ledger:
 
     def maintained(self, plan: NodePlan, algorithm: Algorithm) -> None:
         """An algorithm has brought a hyper-node up to date."""
-        if plan.is_counted and self._is_counted(plan.predicates) and algorithm.keeps_recursive:
-            return  # as it was
         modular = algorithm.with_modules(plan.allotment.services) is not None
         keeps_recursive = algorithm.keeps_recursive or modular
         self._note(plan.predicates, Cn=algorithm.keeps_nonrecursive, Cr=keeps_recursive, served=not modular)
         if not plan.node.limits:  # whose algorithm says so itself
             self.note_ranks(plan, right=algorithm.keeps_ranks and not modular)
 
-    def _is_counted(self, O: Set[str]) -> bool:
+    def counts_all(self, O: Set[str]) -> bool:
         """Whether Cn and Cr of some predicates are right and count all rules, and they have no ranks."""
         apart = O.isdisjoint(self._Cn_unknown) and O.isdisjoint(self._Cr_unknown) and O.isdisjoint(self._ranked)
         return apart and self._served_count >= O

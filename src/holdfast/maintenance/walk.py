@@ -119,7 +119,9 @@ class Walk:
         """What `_run` does for a hyper-node where nothing is to be decided: most of a small update is this."""
         begun, shown = time.monotonic(), shown_names(plan.node.predicates, self._relations)
         self.watch.node(shown[0])
-        self.ledger.make_right(plan, recursive=True, served=True)
+        is_right = self.ledger.counts_all(plan.predicates)
+        if not is_right:
+            self.ledger.make_right(plan, recursive=True, served=True)
         rules, give_way = plan.kept, self.watch.give_way
         found = counting.maintain(
             plan.planner, rules.nonrecursive, rules.aggregates, plan.reads, MANY_GONE, give_way
@@ -130,7 +132,8 @@ class Walk:
         if added or not plan.has_rules:
             self.watch.round(added)
         self.states.drop(plan.predicates)
-        self.ledger.maintained(plan, ALGORITHMS[COUNTING])
+        if not is_right:
+            self.ledger.maintained(plan, ALGORITHMS[COUNTING])
         figures = Figures(shown, COUNTING, NO_RECURSION, gone + come, losses, insertion=gains, overdeleted=deleted)
         figures.deletes, figures.inserts, figures.has_deleted = gone > 0, come > 0, plan.has_rules
         figures.seconds = figures.work = time.monotonic() - begun

@@ -55,6 +55,9 @@ from holdfast.values import Type
 _LATE = 4  # times the work of the cheapest rule
 _SCATTERED = 5  # times less work is much in a round of an update, which is smaller than one of an evaluation
 _TUPLES = 64  # tuples of rules whose reads are remembered
+FEW = 64  # facts: a change of no more is planned for as one of so many
+_UPDATES = 32  # with few changes, before plans are looked at again
+_NOT_KNOWN: tuple[tuple[Plan, ...], int] = (), 0
 
 
 class Planner:
@@ -170,6 +173,20 @@ class Planner:
                 found.append(self._plan(rule, position, size, within=False))
         return tuple(found)
 
+    def changed_by_few(
+        self, rules: Iterable[Rule], positive: Collection[str], negative: Collection[str]
+    ) -> tuple[Plan, ...]:
+        """Like `changed`, for at most `FEW` facts of each predicate; whether other plans are better now is looked at
+        only now and then."""
+        known, changed = self._readers_of(rules).by_few, (*positive, None, *negative)
+        plans, left = known.get(changed, _NOT_KNOWN)
+        if not left:
+            plans, left = self.changed(rules, dict.fromkeys(positive, FEW), dict.fromkeys(negative, FEW)), _UPDATES
+            if len(known) >= _TUPLES:
+                known.clear()
+        known[changed] = plans, left - 1
+        return plans
+
     def heads(self, rules: Iterable[Rule], goals: Mapping[str, int]) -> tuple[Plan, ...]:
         """Plans that emit the goals (read as the delta) that a rule derives."""
         return tuple(
@@ -248,6 +265,7 @@ class _Readers:
                     uses = self.positive if isinstance(literal, Atom) else self.negative
                     uses.setdefault(literal.predicate, []).append((number, position, literal.predicate, rule))
         self.recursive = {name: uses for name, uses in self.positive.items() if name in own}
+        self.by_few: dict[tuple[str | None, ...], tuple[tuple[Plan, ...], int]] = {}
         self._changed: dict[tuple[tuple[str, ...], tuple[str, ...]], list[tuple[bool, int, str, Rule]]] = {}
 
     def changed(self, positive: tuple[str, ...], negative: tuple[str, ...]) -> list[tuple[bool, int, str, Rule]]:
@@ -356,9 +374,9 @@ class _Sizes:
 
 
 def _near(size: float) -> tuple[float, float]:
-    """Bounds; all sizes below 64 facts count as equal."""
-    least = max(size, 64.0)
-    return (least / 4 if least >= 4 * 64 else -1.0), 4 * least
+    """Bounds; all sizes up to `FEW` count as equal."""
+    least = max(size, float(FEW))
+    return (least / 4 if least >= 4 * FEW else -1.0), 4 * least
 
 
 class _Steps:

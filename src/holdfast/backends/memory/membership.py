@@ -19,6 +19,7 @@ NO_GRID: NDArray[np.int32] = np.empty((0, 0), np.int32)
 _CELLS = 8  # cells of a grid for each fact at most, 32 bytes; a hash table takes 11 to 23 bytes
 _WORTH_A_SQUARE = 1 << 16  # facts; a smaller hash table fits in the cache anyway
 _WORTH_A_LINE = 1 << 12
+_FEW = 256  # rows
 _NEWS = 0.3  # share of new rows; below it, two threads look rows up first
 
 
@@ -59,6 +60,9 @@ class HashedRows:
         If most rows are probably known, two threads look them up.  Only one enters new rows: two would contend for the
         new pages of memory.
         """
+        if len(new) <= _FEW:
+            self.size = kernels.intern(new, size, rows, self.slots, ids)
+            return self.size
         if self._news < _NEWS and worth_splitting(len(new)):
             middle = len(new) // 2
             side_by_side(

@@ -364,9 +364,9 @@ class MemoryBackend(
         """Those of one plan: of few facts it has them in one batch."""
         if self.virtual:
             self._virtual.prepare(plan)
-        pipeline = self._pipeline(plan)
+        pipeline = self.pipeline(plan)
         with self.seen((pipeline,), sources) as views:
-            return MemoryBag(self.tables, *collected(self.run(pipeline, views)))
+            return MemoryBag(self.tables, *collected(self._run(pipeline, views, NO_IDS)))
 
     @in_small_pages
     def _heads(self, plans: Sequence[AnyPlan], sources: Mapping[Read, Facts], quotas: Mapping[Plan, Ids]) -> MemoryBag:
@@ -376,10 +376,10 @@ class MemoryBackend(
             if isinstance(plan, AggregatePlan):
                 found.append((plan.rule.predicate, self.aggregated(plan, sources), NO_WEIGHTS))
         with self.seen(pipelines, sources) as views:
-            more = (self.run(pipeline, views, quotas.get(pipeline.plan, NO_IDS)) for pipeline in pipelines)
+            more = (self._run(pipeline, views, quotas.get(pipeline.plan, NO_IDS)) for pipeline in pipelines)
             return MemoryBag(self.tables, *collected(chain(found, chain.from_iterable(more))))
 
-    def run(self, pipeline: CompiledPlan, views: ReadViews, quota: Ids = NO_IDS) -> Iterable[Heads]:
+    def _run(self, pipeline: CompiledPlan, views: ReadViews, quota: Ids) -> Iterable[Heads]:
         """What a plan emits; of few facts at once, as a tuple."""
         if pipeline.figures is not None:
             figures, heads = pipeline.figures
@@ -419,7 +419,7 @@ class MemoryBackend(
         able = [plan for plan in plans if isinstance(plan, Plan) and self._can_start(plan, sources)]
         for plan in able if self.virtual else ():
             self._virtual.prepare(plan)
-        pipelines = [self._pipeline(plan) for plan in able]
+        pipelines = [self.pipeline(plan) for plan in able]
         with self.seen(pipelines, sources) as views:
             for pipeline in pipelines:
                 with naming_the_rule(pipeline.plan.rule):
@@ -441,7 +441,7 @@ class MemoryBackend(
         """What runs some plans; all facts that they read are rows."""
         for plan in plans if self.virtual else ():
             self._virtual.prepare(plan)
-        return [self._pipeline(plan) for plan in plans if isinstance(plan, Plan)]
+        return [self.pipeline(plan) for plan in plans if isinstance(plan, Plan)]
 
     def seen(self, pipelines: Sequence[CompiledPlan], sources: Mapping[Read, Facts]) -> Seen:
         """What some pipelines see of the sources, for a while."""
@@ -512,7 +512,8 @@ class MemoryBackend(
         delta = plan.delta
         return delta is None or delta[1] in sources[delta[0]].predicates()
 
-    def _pipeline(self, plan: Plan) -> CompiledPlan:
+    def pipeline(self, plan: Plan) -> CompiledPlan:
+        """What runs a plan."""
         pipeline = self._pipelines.get(plan)
         if pipeline is None:
             pipeline = self._pipelines[plan] = CompiledPlan(plan, self.tables, self.dictionary, self.watch)

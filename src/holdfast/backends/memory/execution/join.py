@@ -19,7 +19,7 @@ from holdfast.backends.memory.kept import Kept, Listed
 from holdfast.backends.memory.membership import NO_SLOTS
 from holdfast.backends.memory.table import Table
 from holdfast.backends.memory.threads import side_by_side, worth_splitting
-from holdfast.backends.memory.truth import as_bytes
+from holdfast.backends.memory.truth import StatusTruth, as_bytes
 from holdfast.plans.model import AntiJoin, Join, Scan
 
 NO_IDS: Ids = np.empty(0, np.int32)
@@ -68,6 +68,24 @@ class ScanStep(Runnable):
         self.done = 1.0
         out, count, _ = self._from(self.first)
         return (out[:count],) if count else ()
+
+    def few(self, bindings: Ids, visible: StatusTruth) -> Rows:
+        """The facts with some row ids; the first step."""
+        shape, table, count, out = self.shape, self.table, len(bindings), self.buffer.of(len(bindings))
+        count, _ = kernels.scan(
+            bindings,
+            0,
+            count,
+            table.rows,
+            table.status,
+            NO_STATUS,
+            shape.constants,
+            shape.key,
+            self.pattern,
+            shape.outputs,
+            out,
+        )
+        return out[:count]
 
     def _in_batches(self) -> Iterator[Rows]:
         place = self.first
@@ -143,6 +161,19 @@ class JoinStep(Runnable):
             return self._in_batches(bindings, (buffer, count), i, cursor)
         self.weights, self.known, self.fan_out = NO_WEIGHTS, _NO_HEADS, count / max(1, total)
         return (buffer.rows[:count],) if count else ()
+
+    def few(self, bindings: Rows, visible: StatusTruth) -> Rows | None:
+        shape, table, index, total = self.shape, self.table, self.table.index(self.step.key), len(bindings)
+        if not self.pattern:
+            self.pattern = shape.pattern(index.others, index.straight)
+        view = table.rows, table.status, visible, 0, 0
+        if self.rejects:
+            out = self.buffers[0].of(total)
+            count = _reject(bindings, total, shape.constants, view, index.arrays, self.pattern, shape.outputs, out)
+            return out[:count]
+        out, facts = self.buffers[0].of(_SOME + _SOME_EACH * total), (shape.constants, view, index.arrays, self.pattern)
+        count, i, _ = _expand(bindings, total, 0, -1, *facts, shape.outputs, -1, NO_IDS, out)
+        return out[:count] if i == total else None
 
     def _in_batches(
         self, bindings: Rows, first: tuple[OutputBuffer, int] | None = None, i: int = 0, cursor: int = -1
@@ -289,6 +320,27 @@ class LookupStep(Runnable):
             out,
         )
         return (out[:count],) if count else ()
+
+
+    def few(self, bindings: Rows, visible: StatusTruth) -> Rows:
+        shape, table, total, out = self.shape, self.table, len(bindings), self.buffer.of(len(bindings))
+        known, view = table.membership, (table.rows, table.status, visible, 0, 0)
+        origins, outputs = shape.origins, shape.outputs
+        count = kernels.probe(
+            bindings,
+            total,
+            shape.constants,
+            view,
+            known.slots,
+            known.grid,
+            origins,
+            self.joins,
+            outputs,
+            -1,
+            NO_IDS,
+            out,
+        )
+        return out[:count]
 
 
 def grouped(bindings: Rows, columns: CodeArray) -> Rows:

@@ -7,9 +7,10 @@ memory does not grow with the number of instances.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from typing import TYPE_CHECKING
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,7 @@ from holdfast.backends.memory.execution.join import NO_IDS, JoinStep, LookupStep
 from holdfast.backends.memory.execution.steps import ProjectStep, Runnable
 from holdfast.backends.memory.execution.views import ReadViews
 from holdfast.backends.memory.table import Table
+from holdfast.backends.memory.truth import StatusTruth
 from holdfast.backends.protocol import Watch
 from holdfast.errors import Diagnostic, EvaluationError
 from holdfast.plans.literals import step_variables
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
 
 _ONE_BINDING: Rows = np.empty((1, 0), np.int64)
 _UNLIMITED = nullcontext()
+SEEN = {Read.ALL: 0, Read.ABSENT: 0, Read.OLD: 1, Read.ABSENT_OLD: 2}
 _PART = 1_024  # rows that are entered at once where they may pass a limit
 
 
@@ -99,6 +102,36 @@ class CompiledPlan:
         self.weights: NDArray[np.int64] | None = None  # of the groups that bindings stand for, by their last column
         self.walked = [(step.read, step.atom.predicate) for step in plan.steps if isinstance(step, Scan)]
         self.probed = [(step.read, step.atom.predicate) for step in plan.steps if isinstance(step, Join | AntiJoin)]
+
+    @cached_property
+    def _few(self) -> Sequence[tuple[Callable[[Any, StatusTruth], Rows | None], int]]:
+        """The steps for a few changed facts, and what each sees; none if it does not begin with changed facts, or walks
+        through others."""
+        first = self.plan.steps[0] if self.plan.steps else None
+        if self.projections or not isinstance(first, Scan) or self.walked != [self.plan.delta]:
+            return ()
+        reads = [getattr(step, "read", Read.ALL) for step in self.plan.steps]
+        places = [SEEN.get(read, 0) for read in reads] + [0] * (len(self.steps) - len(reads))
+        return [(step.few, place) for step, place in zip(self.steps, places, strict=True)]
+
+    def few(self, ids: Ids, seen: Sequence[StatusTruth]) -> Rows | None:
+        """The heads of a few changed facts at once, without preparation (an array of length 0, if there are none); None
+        if that cannot be done.
+
+        `seen` are the status bytes of the facts that are read, of those without what came, and of those with what went.
+        """
+        if not self._few or self.figures is not None:
+            return None
+        bindings: Any = ids
+        try:
+            for step, place in self._few:
+                bindings = step(bindings, seen[place])
+                if bindings is None or not len(bindings):
+                    break
+        except Undefined as error:
+            raise without_value(self.plan.rule, error) from error
+        found: Rows | None = bindings
+        return found
 
     def _tallying(self) -> JoinStep | None:
         """The last step, if it joins and writes heads, of which many may be alike."""

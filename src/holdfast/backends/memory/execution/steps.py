@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from holdfast.backends.memory.execution.buffers import Buffer
 from holdfast.backends.memory.execution.shapes import ColumnSources, codes
 from holdfast.backends.memory.execution.views import ReadViews
 from holdfast.backends.memory.functors import Bindings, evaluate, holds, spread
+from holdfast.backends.memory.truth import StatusTruth
 from holdfast.plans.model import Compute, Filter, Unnest
 from holdfast.program.model import Term, Var
 from holdfast.values.dictionary import Dictionary
@@ -30,6 +32,15 @@ class Runnable(ABC):
     @abstractmethod
     def run(self, bindings: Rows) -> Iterable[Rows]:
         """The next bindings in batches, each valid until the next one is requested.  A tuple has at most one."""
+
+    def few(self, bindings: Any, visible: StatusTruth) -> Rows | None:
+        """Like `run` without `prepare`, for a few bindings, or, in the first step, row ids; None if it gives many.  A
+        read sees the facts with a `visible` status."""
+        found = self.run(bindings)
+        if not isinstance(found, tuple):
+            return None
+        rows: Rows = found[0] if found else bindings[:0]
+        return rows
 
 
 class CompareStep(Runnable):

@@ -52,7 +52,7 @@ class Seen:
     def __init__(self, walked: Iterable[ReadKey], probed: Iterable[ReadKey], sources: Mapping[Read, Facts]) -> None:
         """The places that are walked through and those that are probed, by what their reads mean."""
         # before anything is marked: evaluating a formula uses the scratch bits
-        self._walks = {place: walkable(own_snapshot(sources[place[0]]), place[1]) for place in walked}
+        self._walks = {place: _walkable(own_snapshot(sources[place[0]]), place[1]) for place in walked}
         self._probes: dict[ReadKey, Probe] = {}
         self._by_marks: list[tuple[ReadKey, FactSet]] = []
         for place in probed:
@@ -81,7 +81,7 @@ class Seen:
             self._marks.__exit__()
 
 
-def walkable(facts: FactSet, predicate: str) -> FactSet:
+def _walkable(facts: FactSet, predicate: str) -> FactSet:
     """A formula as the rows it stands for; runs of rows and kept sets are walked as they are."""
     if isinstance(facts, Momentary | Kept) or facts.run(predicate) is not None:
         return facts
