@@ -123,9 +123,7 @@ class Walk:
         if not is_right:
             self.ledger.make_right(plan, recursive=True, served=True)
         rules, give_way = plan.kept, self.watch.give_way
-        found = counting.maintain(
-            plan.planner, rules.nonrecursive, rules.aggregates, plan.reads, MANY_GONE, give_way
-        )
+        found = counting.maintain(plan.planner, rules.nonrecursive, rules.aggregates, plan.reads, MANY_GONE, give_way)
         if found is None:
             return None
         gone, come, losses, gains, deleted, added = found

@@ -141,7 +141,9 @@ class MemoryCounting(Counting):
                 instances += int(weights.sum()) if len(weights) else len(ids)
         for rule in aggregates:
             if rule.source in P or rule.source in N:
-                ids = self._groups(rule, P, N, I)
+                changes = np.concatenate([part[rule.source] for part in (P, N) if rule.source in part])
+                sources = {Read.ALL: I.facts[Read.ALL], Read.DELTA: self._facts({rule.source: changes})}
+                ids = self._backend.apply((AggregatePlan(rule),), sources).rows.get(name, NO_IDS)
                 count(name, ids, NO_WEIGHTS, step)
                 parts.append(ids)
                 instances += len(ids)
@@ -162,17 +164,11 @@ class MemoryCounting(Counting):
         assert place is not None
         changed = (P if place[0] is Read.DELTA else N)[place[1]]
         if len(changed) <= _FEW and not backend.virtual:
-            rows = backend.pipeline(plan).few(changed, I.seen)
+            rows = backend.compiled(plan).few(changed, I.seen)
             if rows is not None:
                 return (entered(table, rows, backend.watch) if len(rows) else NO_IDS), NO_WEIGHTS
         bag = backend.apply((plan,), {**I.facts, Read.DELTA: self._facts(P), Read.ABSENT_DELTA: self._facts(N)})
         return bag.rows.get(table.name, NO_IDS), bag.weights.get(table.name, NO_WEIGHTS)
-
-    def _groups(self, rule: AggregateRule, P: Mapping[str, Ids], N: Mapping[str, Ids], I: _State) -> Ids:
-        """The aggregates of the groups that a changed fact belongs to."""
-        changes = np.concatenate([part[rule.source] for part in (P, N) if rule.source in part])
-        sources = {Read.ALL: I.facts[Read.ALL], Read.DELTA: self._facts({rule.source: changes})}
-        return self._backend.aggregated(AggregatePlan(rule), sources)
 
     def _facts(self, changed: Mapping[str, Ids]) -> Momentary:
         return Momentary(self._backend.tables, changed)

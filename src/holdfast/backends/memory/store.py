@@ -364,7 +364,7 @@ class MemoryBackend(
         """Those of one plan: of few facts it has them in one batch."""
         if self.virtual:
             self._virtual.prepare(plan)
-        pipeline = self.pipeline(plan)
+        pipeline = self.compiled(plan)
         with self.seen((pipeline,), sources) as views:
             return MemoryBag(self.tables, *collected(self._run(pipeline, views, NO_IDS)))
 
@@ -374,7 +374,8 @@ class MemoryBackend(
         pipelines = self.pipelines(plans)
         for plan in plans:
             if isinstance(plan, AggregatePlan):
-                found.append((plan.rule.predicate, self.aggregated(plan, sources), NO_WEIGHTS))
+                ids = self._aggregate(plan, sources) if self.profile is None else self._timed_aggregate(plan, sources)
+                found.append((plan.rule.predicate, ids, NO_WEIGHTS))
         with self.seen(pipelines, sources) as views:
             more = (self._run(pipeline, views, quotas.get(pipeline.plan, NO_IDS)) for pipeline in pipelines)
             return MemoryBag(self.tables, *collected(chain(found, chain.from_iterable(more))))
@@ -401,10 +402,8 @@ class MemoryBackend(
             figures.new += heads.size - before
         return found
 
-    def aggregated(self, plan: AggregatePlan, sources: Mapping[Read, Facts]) -> Ids:
-        """The heads of an aggregate."""
-        if self.profile is None:
-            return self._aggregate(plan, sources)
+    def _timed_aggregate(self, plan: AggregatePlan, sources: Mapping[Read, Facts]) -> Ids:
+        assert self.profile is not None
         figures, before, begun = self.profile.of(plan), self.tables[plan.rule.predicate].size, perf_counter()
         ids = self._aggregate(plan, sources)
         figures.runs += 1
@@ -419,7 +418,7 @@ class MemoryBackend(
         able = [plan for plan in plans if isinstance(plan, Plan) and self._can_start(plan, sources)]
         for plan in able if self.virtual else ():
             self._virtual.prepare(plan)
-        pipelines = [self.pipeline(plan) for plan in able]
+        pipelines = [self.compiled(plan) for plan in able]
         with self.seen(pipelines, sources) as views:
             for pipeline in pipelines:
                 with naming_the_rule(pipeline.plan.rule):
@@ -441,7 +440,7 @@ class MemoryBackend(
         """What runs some plans; all facts that they read are rows."""
         for plan in plans if self.virtual else ():
             self._virtual.prepare(plan)
-        return [self.pipeline(plan) for plan in plans if isinstance(plan, Plan)]
+        return [self.compiled(plan) for plan in plans if isinstance(plan, Plan)]
 
     def seen(self, pipelines: Sequence[CompiledPlan], sources: Mapping[Read, Facts]) -> Seen:
         """What some pipelines see of the sources, for a while."""
@@ -512,7 +511,7 @@ class MemoryBackend(
         delta = plan.delta
         return delta is None or delta[1] in sources[delta[0]].predicates()
 
-    def pipeline(self, plan: Plan) -> CompiledPlan:
+    def compiled(self, plan: Plan) -> CompiledPlan:
         """What runs a plan."""
         pipeline = self._pipelines.get(plan)
         if pipeline is None:

@@ -529,7 +529,7 @@ class Shard(MemoryBackend):
 
     def pipeline(self, parted: PartedPlan) -> CompiledPlan:
         """What runs a plan of which nothing moves."""
-        return self._pipeline(parted.segments[0].plan)
+        return self.compiled(parted.segments[0].plan)
 
     @property
     def parts(self) -> int:

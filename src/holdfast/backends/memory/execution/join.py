@@ -321,7 +321,6 @@ class LookupStep(Runnable):
         )
         return (out[:count],) if count else ()
 
-
     def few(self, bindings: Rows, visible: StatusTruth) -> Rows:
         shape, table, total, out = self.shape, self.table, len(bindings), self.buffer.of(len(bindings))
         known, view = table.membership, (table.rows, table.status, visible, 0, 0)

@@ -101,7 +101,7 @@ class Versions:
         self, plans: Sequence[Plan], sources: Mapping[Read, Facts], kept: Callable[[str, Rows], _T]
     ) -> list[tuple[str, _T, Words]]:
         backend = self.backend
-        pipelines = [backend.pipeline(plan) for plan in plans if backend._can_start(plan, sources)]
+        pipelines = [backend.compiled(plan) for plan in plans if backend._can_start(plan, sources)]
         found: list[tuple[str, _T, Words]] = []
         if pipelines:
             with backend.seen(pipelines, sources) as views:
