@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from math import inf
+from typing import NamedTuple
 
 from holdfast.backends.abilities import Tuning
 from holdfast.maintenance.seminaive import NodeFigures
 from holdfast.maintenance.stratum import Figures
 from holdfast.maintenance.watch import Stopwatch, Watch
-from holdfast.quick_dataclass import dataclass
 
 _SLACK = 0.02  # seconds; less is not worth abandoning an update
 _SHARE = 0.8  # of the seconds of an evaluation: an abandoned update then takes less than twice as long as that
@@ -48,8 +48,7 @@ def work_of(seconds: float, instances: int, requests: int, tuning: Tuning) -> fl
     return max(seconds, _INSTANCE * (instances + tuning.request_cost * requests))
 
 
-@dataclass(frozen=True)
-class FullCost:
+class FullCost(NamedTuple):
     """The cost of evaluating a hyper-node from scratch: rule instances, and seconds of work."""
 
     instances: float
