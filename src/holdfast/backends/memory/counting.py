@@ -110,7 +110,8 @@ class MemoryCounting(Counting):
                 removed[name] = less
             if len(more):
                 added[name] = more
-        return Momentary(self._backend.tables, removed), Momentary(self._backend.tables, added)
+        self._minus, self._plus, self._net = {}, {}, {}  # they may be large
+        return self._facts(removed), self._facts(added)
 
     def _evaluated(self, name: str) -> _Net:
         """The net change of a predicate, if any, whose hyper-node another algorithm has maintained."""

@@ -107,11 +107,11 @@ class CompiledPlan:
     def _few(self) -> Sequence[tuple[Callable[[Any, StatusTruth], Rows | None], int]]:
         """The steps for a few changed facts, and what each sees; none if it does not begin with changed facts, or walks
         through others."""
-        first = self.plan.steps[0] if self.plan.steps else None
-        if self.projections or not isinstance(first, Scan) or self.walked != [self.plan.delta]:
+        steps, probed = self.plan.steps, iter(self.probed)
+        if self.projections or not steps or not isinstance(steps[0], Scan) or self.walked != [self.plan.delta]:
             return ()
-        reads = [getattr(step, "read", Read.ALL) for step in self.plan.steps]
-        places = [SEEN.get(read, 0) for read in reads] + [0] * (len(self.steps) - len(reads))
+        places = [SEEN[next(probed)[0]] if isinstance(step, Join | AntiJoin) else 0 for step in steps]
+        places += [0] * (len(self.steps) - len(places))  # a projection may follow
         return [(step.few, place) for step, place in zip(self.steps, places, strict=True)]
 
     def few(self, ids: Ids, seen: Sequence[StatusTruth]) -> Rows | None:
