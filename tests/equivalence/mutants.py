@@ -91,7 +91,6 @@ first, over, re_, first_ins, insert = (
     dred_counting.insert,
 )
 counted, counting = dred_counting.counted, dred_counting.maintain_nonrecursive
-on_ids, of_rules, at_first = inspect.unwrap(MemoryCounting.maintain), MemoryCounting._counted, MemoryCounting.__init__
 plain_del, plain_ins = dred_counting.nonrecursive_deletions, dred_counting.nonrecursive_insertions
 MUTANTS = [
     # DRed^c
@@ -129,26 +128,6 @@ MUTANTS = [
         "s.delta_heads(s.kept.recursive, J, s.added_inputs, s.removed_inputs)",
         "s.delta_heads(s.kept.recursive, J, s.added_inputs, s.nothing)",
         DREDC,
-    ),
-    # Counting on row ids
-    *(
-        Mutant(f"on row ids: {name}", function, line, instead, "auto")
-        for name, function, line, instead in (
-            ("explicit facts leave Cn", of_rules, "count(name, explicit, NO_WEIGHTS, step)", "pass"),
-            ("derivations leave Cn", of_rules, "count(name, ids, weights, step)", "pass"),
-            ("aggregates leave Cn", of_rules, "count(name, ids, NO_WEIGHTS, step)", "pass"),
-            ("a fact with other derivations goes", on_ids, "enter(name, zero[:count])", "enter(name, lost)"),
-            ("what is there comes again", on_ids, "gained, absent))", "gained, absent | 1))"),
-            ("what comes deletes nothing", on_ids, "of, removed, added, self._old", "of, removed, {}, self._old"),
-            ("what goes inserts nothing", on_ids, "of, added, removed, self._new", "of, added, {}, self._new"),
-            ("what went is looked at with itself", at_first, "I - removed", "I"),
-            ("what came is looked at with itself", at_first, "J - added", "J"),
-            ("what came is absent as well", at_first, "I | added", "I"),
-            ("what went is absent as well", at_first, "J | removed", "J"),
-            ("what went is read", at_first, "(I - D) | A", "I | A"),
-            ("what came is not read", at_first, "(I - D) | A", "I - D"),
-            ("an aggregate of what came stays", of_rules, "rule.source in P or rule.source in N", "rule.source in P"),
-        )
     ),
     Mutant(
         "rules go without their derivations",
@@ -945,4 +924,25 @@ STREAM_MUTANTS = [
             ),
         ]
     ),
+]
+
+on_ids, of_rules, at_first = inspect.unwrap(MemoryCounting.maintain), MemoryCounting._counted, MemoryCounting.__init__
+COUNTING_MUTANTS = [
+    Mutant(name, function, line, instead, "auto")
+    for name, function, line, instead in (
+        ("explicit facts leave Cn", of_rules, "count(name, explicit, NO_WEIGHTS, step)", "pass"),
+        ("derivations leave Cn", of_rules, "count(name, ids, weights, step)", "pass"),
+        ("aggregates leave Cn", of_rules, "count(name, ids, NO_WEIGHTS, step)", "pass"),
+        ("a fact with other derivations goes", on_ids, "enter(name, zero[:count])", "enter(name, lost)"),
+        ("what is there comes again", on_ids, "gained, absent))", "gained, absent | 1))"),
+        ("what comes deletes nothing", on_ids, "of, removed, added, self._old", "of, removed, {}, self._old"),
+        ("what goes inserts nothing", on_ids, "of, added, removed, self._new", "of, added, {}, self._new"),
+        ("what went is looked at with itself", at_first, "I - removed", "I"),
+        ("what came is looked at with itself", at_first, "J - added", "J"),
+        ("what came is absent as well", at_first, "I | added", "I"),
+        ("what went is absent as well", at_first, "J | removed", "J"),
+        ("what went is read", at_first, "(I - D) | A", "I | A"),
+        ("what came is not read", at_first, "(I - D) | A", "I - D"),
+        ("an aggregate of what came stays", of_rules, "rule.source in P or rule.source in N", "rule.source in P"),
+    )
 ]

@@ -1,4 +1,4 @@
-"""Counting on row ids: a few changed facts, and many; random programs are in tests/equivalence."""
+"""Counting on row ids: a few changed facts, and many; random scripts are in tests/equivalence."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import pytest
 import holdfast
 from holdfast import Update
 from holdfast.errors import EvaluationError
+
+from ...equivalence.mutants import COUNTING_MUTANTS, Mutant, broken
 
 pytestmark = pytest.mark.only_in_memory("other engines count by sets")
 
@@ -34,12 +36,12 @@ def agree(kb: holdfast.KnowledgeBase, edges: set[tuple[int, int]], nodes: set[tu
         assert kb.counters(name) == anew.counters(name), name
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_updates_of_all_sizes(seed: int) -> None:
+def follow(seed: int, *, profile: bool = False) -> None:
+    """Updates of all sizes, each compared with an evaluation."""
     random = Random(seed)
     edges = {(random.randrange(40), random.randrange(40)) for _ in range(60)}
     nodes = {(n,) for n in range(10)}
-    kb = holdfast.from_text(RULES, {"edge": sorted(edges), "node": sorted(nodes)}, profile=seed == 2)
+    kb = holdfast.from_text(RULES, {"edge": sorted(edges), "node": sorted(nodes)}, profile=profile)
     for size in (1, 3, 20, 400, 1, 150, 600, 2, 10):
         before = {name: set(kb[name]) for name in kb.relations}
         come = {(random.randrange(40), random.randrange(40)) for _ in range(size)}
@@ -60,6 +62,18 @@ def test_updates_of_all_sizes(seed: int) -> None:
             now = set(kb[name])
             assert set(change.added.get(name, ())) == now - before[name]
             assert set(change.removed.get(name, ())) == before[name] - now
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_updates_of_all_sizes(seed: int) -> None:
+    follow(seed, profile=seed == 2)
+
+
+@pytest.mark.parametrize("mutant", COUNTING_MUTANTS, ids=str)
+def test_a_broken_line_is_noticed(mutant: Mutant) -> None:
+    with broken(mutant), pytest.raises(AssertionError):
+        for seed in range(3):
+            follow(seed)
 
 
 def test_a_few_facts_with_many_heads() -> None:
