@@ -14,7 +14,9 @@ from holdfast.maintenance import watch as watch_module
 from holdfast.maintenance.watch import Watch
 from holdfast.settings import Limits
 
-INSIDE_A_ROUND = pytest.mark.only_in_memory("on Spark each task counts, and has a clock; see test_shards.py", also=("parted",))
+INSIDE_A_ROUND = pytest.mark.only_in_memory(
+    "on Spark each task counts, and has a clock; see test_shards.py", also=("parted",)
+)
 
 NUMBERS = {"n": [(i,) for i in range(60)]}
 CUBE = "q(x, y, z) :- n(x), n(y), n(z)."
