@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import random
 from functools import partial
-from types import SimpleNamespace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
