@@ -14,7 +14,9 @@ from holdfast.maintenance import watch as watch_module
 from holdfast.maintenance.watch import Watch
 from holdfast.settings import Limits
 
-INSIDE_A_ROUND = pytest.mark.only_in_memory("other engines look at limits between rounds", also=("parted",))
+INSIDE_A_ROUND = pytest.mark.only_in_memory(
+    "on Spark each task counts, and has a clock; see test_shards.py", also=("parted",)
+)
 
 NUMBERS = {"n": [(i,) for i in range(60)]}
 CUBE = "q(x, y, z) :- n(x), n(y), n(z)."
@@ -121,7 +123,7 @@ def test_seconds(program: str) -> None:
         assert progress.rounds == [1]
 
 
-@pytest.mark.only_in_memory("the memory limit counts what tables of this process hold", also=("parted",))
+@pytest.mark.only_in_memory("the memory limit counts what tables of this process hold", also=("parted", "threads"))
 def test_memory_inside_a_round() -> None:
     code, message, progress = stopped(CUBE, NUMBERS, Limits(memory=2**20))
     assert (code, message) == ("E0804", "limit reached: facts, strings and indexes take more than 1 MiB")
@@ -129,12 +131,12 @@ def test_memory_inside_a_round() -> None:
     assert facts_counted(CUBE, NUMBERS, Limits(memory=2**20)) < 60**3
 
 
-@pytest.mark.only_in_memory("the memory limit counts what tables of this process hold", also=("parted",))
+@pytest.mark.only_in_memory("the memory limit counts what tables of this process hold", also=("parted", "threads"))
 def test_memory_of_a_tiny_program() -> None:
     assert stopped("p(1). p(2). q(x) :- p(x).", {}, Limits(memory=1_000))[0] == "E0804"
 
 
-@pytest.mark.only_in_memory("the memory limit counts what tables of this process hold", also=("parted",))
+@pytest.mark.only_in_memory("the memory limit counts what tables of this process hold", also=("parted", "threads"))
 def test_memory_of_indexes() -> None:
     """A table that fits in, with indexes that do not."""
     facts = {"p": [tuple(row) for row in np.random.default_rng(3).integers(0, 10**6, (3_000, 4)).tolist()]}

@@ -185,3 +185,11 @@ def test_on_a_cluster_shards_have_their_files_beside_the_snapshots(
     found = used[0].conf.get("spark.holdfast.directory")
     assert (found, used[0].conf.get("spark.holdfast.shards")) == (folder and str(tmp_path / folder), "3")
     assert session.conf.getAll == settings  # the user's session is as it was
+
+
+def test_a_restart_on_spark_tells_the_same_reason() -> None:
+    local: Any = SimpleNamespace(sparkContext=SimpleNamespace(master="local"))
+    state = Opener(EngineSettings("spark"), local).opened(
+        0, lambda *_: holdfast.from_text(DECLARED), spark_why="the facts did not fit before"
+    )
+    assert (state.engine, state.why) == ("spark", "the pipeline file sets it")

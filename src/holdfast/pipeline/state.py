@@ -162,8 +162,9 @@ class Opener:
     def opened(self, rows: int, load: Load, *, spark_why: str | None = None) -> PipelineState:
         """Create a state with `load` on the right engine; `spark_why` is a reason for Spark."""
         kind, limit = self._engine.kind, self._engine.limit
+        why = "the pipeline file sets it"
         if kind == "memory":
-            return PipelineState(load("memory", None), "memory", "the pipeline file sets it")
+            return PipelineState(load("memory", None), "memory", why)
         if kind == "auto" and spark_why is None and rows <= limit:
             try:
                 return PipelineState(load("memory", Limits(facts=limit)), "memory", limit=limit)
@@ -171,9 +172,8 @@ class Opener:
                 if not too_many_facts(error):
                     raise
                 spark_why = f"the rules derive more facts than the limit of {limit:,}"
-        why = spark_why or (
-            "the pipeline file sets it" if kind == "spark" else f"{rows:,} facts are more than the limit of {limit:,}"
-        )
+        if kind == "auto":
+            why = spark_why or f"{rows:,} facts are more than the limit of {limit:,}"
         return PipelineState(load(self._for_shards(), None), "spark", why)
 
     def _for_shards(self) -> SparkSession:

@@ -7,12 +7,14 @@ from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from pathlib import Path
 from threading import Event
+from types import SimpleNamespace
 
 import pytest
 
 from holdfast.backends.spark_parted.jobs import FewTasksError, JobSettings, ShardJob
 from holdfast.backends.spark_parted.links import own_address
 from holdfast.backends.spark_parted.task import LOOPBACK, Arrival, TaskSettings
+from holdfast.spark_session import SparkFailure
 from holdfast.values.dictionary import Dictionary
 
 pytestmark = pytest.mark.only_in_memory("has its own engine")
@@ -67,3 +69,11 @@ def test_tasks_that_do_not_come_are_not_waited_for_for_ever(stage: Stage, monkey
 
 def test_the_address_from_which_another_is_reached() -> None:
     assert own_address((LOOPBACK, 9)) == LOOPBACK
+
+
+@pytest.mark.parametrize("wanted", [0, 2])
+def test_a_stopped_session_is_told(wanted: int) -> None:
+    stopped = SimpleNamespace(sparkContext=SimpleNamespace(_jsc=None))
+    settings = JobSettings(stopped, "kb", 2, "nowhere", True, wanted_tasks=wanted)  # type: ignore[arg-type]
+    with pytest.raises(SparkFailure, match="the Spark session of this knowledge base was stopped"):
+        settings.tasks()

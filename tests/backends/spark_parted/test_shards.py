@@ -329,6 +329,23 @@ def test_shards_stay_in_memory_between_jobs(direct: Workers) -> None:
     assert backend_of(kb).crew.restored == 0
 
 
+def test_an_update_keeps_its_cores(direct: Workers, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However soon they are given back after it, and however long the driver thinks between two commands."""
+    kb = holdfast.from_text(CLOSURE, {"edge": [(1, 2)]}, engine=direct.engine(2, hold=0.0), modules=())
+    ask = crew.SparkCrew._ask
+
+    def thoughtful(self: crew.SparkCrew, *arguments: Any) -> Any:
+        answers = ask(self, *arguments)
+        time.sleep(0.03)
+        return answers
+
+    monkeypatch.setattr(crew.SparkCrew, "_ask", thoughtful)
+    jobs = direct.jobs
+    kb.apply(holdfast.Update(insert={"edge": [(2, 3), (3, 4)]}))
+    assert direct.jobs <= jobs + 3  # for what comes before it, for the update, and for what is read after it
+    assert len(kb["path"]) == 6
+
+
 def test_an_idle_job_ends_by_itself(direct: Workers) -> None:
     kb = holdfast.from_text(CLOSURE, {"edge": [(1, 2)]}, engine=direct.engine(2, hold=0.01))
     job = backend_of(kb).crew._job

@@ -69,7 +69,8 @@ class PartedBackend(Able, Tuning, Housekeeping, Arranging, Lookups):
         self._numbers = count(start=-1, step=-1)  # of bags; those of sets count upwards
         self.ranking = PartedRanking(self, driver, self._numbers)
         for relation in relations.values():
-            self.add_relation(relation)
+            driver.do("add", relation)
+            self._note(relation)
 
     def _crew(self, watch: Watch) -> Obeying:
         """The shards: here a thread each."""
@@ -113,6 +114,9 @@ class PartedBackend(Able, Tuning, Housekeeping, Arranging, Lookups):
         except BaseException:
             self._driver.ask("drop", relation.name)
             raise
+        self._note(relation)
+
+    def _note(self, relation: Relation) -> None:
         self.placement.add(relation)
         self.relations[relation.name] = relation
 

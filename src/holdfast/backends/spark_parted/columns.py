@@ -57,7 +57,7 @@ def checked_frame(frame: DataFrame, relation: Relation) -> DataFrame:
     for place, (column, source) in enumerate(zip(relation.columns, places, strict=True)):
         value, field = F.col(f"`{frame.columns[source].replace('`', '``')}`"), frame.schema.fields[source]
         converted = _converted(value, field, column, relation)
-        columns.append(_present(converted, value, field.name, column, relation).alias(f"c{place}"))
+        columns.append(_present(converted, value, field, column, relation).alias(f"c{place}"))
     with spark_errors(f"the {origin} cannot be read", "E0630"):
         return frame.select(*columns)
 
@@ -99,17 +99,26 @@ def _converted(value: SparkColumn, field: StructField, column: Column, relation:
     return converted
 
 
-def _present(converted: SparkColumn, value: SparkColumn, name: str, column: Column, relation: Relation) -> SparkColumn:
+def _present(
+    converted: SparkColumn, value: SparkColumn, field: StructField, column: Column, relation: Relation
+) -> SparkColumn:
     """A converted column, of which a null stops the job that reads it."""
-    fault = F.coalesce(
-        F.concat(value.cast("string"), F.lit(f" does not fit type {column.type.value}")), F.lit("a value is missing")
-    )
-    reason = F.concat(
-        F.lit(f"{FAULT}facts for relation {relation.display}, column {name}: "),
-        fault,
-        F.lit(f"{NOTE}column {column.name} of relation {relation.display} has type {column.type.value}"),
-    )
+    kind = f"type {column.type.value}"
+    before = f"{FAULT}facts for relation {relation.display}, column {field.name}: "
+    missing, after = "a value is missing", f"{NOTE}column {column.name} of relation {relation.display} has {kind}"
+    if _always_fits(field.dataType, column.type):  # in one text: many frames have many columns, and each call costs
+        reason = F.lit(before + missing + after)
+    else:
+        fault = F.coalesce(F.concat(value.cast("string"), F.lit(f" does not fit {kind}")), F.lit(missing))
+        reason = F.concat(F.lit(before), fault, F.lit(after))
     return F.coalesce(converted, F.raise_error(reason).cast(spark_type(column.type)))
+
+
+def _always_fits(kind: DataType, type: Type) -> bool:
+    """Whether every value of Spark's type has one of ours."""
+    return isinstance(kind, (StringType, FloatType, DoubleType)) or (
+        isinstance(kind, _INTEGERS) and type is not Type.UNSIGNED
+    )
 
 
 def _foreign(value: SparkColumn, kind: DataType, type: Type) -> SparkColumn | None:

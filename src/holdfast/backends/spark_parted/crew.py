@@ -47,6 +47,7 @@ READING = frozenset({
 """Commands that change nothing, or nothing that a restored shard does not get anyway."""
 _LEFT = frozenset({"add", "drop", "copy", "drop_copy", "hubs", "free"})  # what a rolled back update leaves behind
 _TRIES = 4
+_WITHIN_AN_UPDATE = 1.0  # seconds
 _LONG, _LONG_SECONDS = 5_000, 300.0  # entries of a journal, and seconds of work, that are worth a record
 _SMALL = 1 << 20  # bytes of records that are not worth a new base
 
@@ -321,14 +322,20 @@ class SparkCrew:
                 raise reply.answers
         return [reply.answers for reply in replies]
 
+    @property
+    def _patience(self) -> float:
+        """The seconds without commands after which the cores are given back: within an update, the next will come."""
+        is_at_work = self._remembering or not self.version
+        return max(self._hold, _WITHIN_AN_UPDATE) if is_at_work else self._hold
+
     def _release_idle(self, job: AnyJob) -> None:
         """End a job that is not used for a while: others want its cores."""
         while True:
-            time.sleep(max(0.01, self._used + self._hold - time.monotonic()))
+            time.sleep(max(0.01, self._used + self._patience - time.monotonic()))
             with self._lock:
                 if self._job is not job:
                     return
-                if time.monotonic() >= self._used + self._hold:
+                if time.monotonic() >= self._used + self._patience:
                     self.save_images()
                     self.release()
                     return

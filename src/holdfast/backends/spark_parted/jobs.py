@@ -22,8 +22,9 @@ from holdfast.backends.spark_parted.links import Door, Link, new_key, shut
 from holdfast.backends.spark_parted.replica import serve_values
 from holdfast.backends.spark_parted.task import COMMAND, LOOPBACK, Arrival, TaskSettings, serve
 from holdfast.backends.spark_parted.tls import Identity
+from holdfast.errors import Diagnostic
 from holdfast.quick_dataclass import dataclass
-from holdfast.spark_session import spark_cause
+from holdfast.spark_session import SparkFailure, spark_cause
 from holdfast.values.dictionary import Dictionary
 
 if TYPE_CHECKING:
@@ -69,6 +70,9 @@ class JobSettings:
 
     def tasks(self) -> int:
         """The tasks of a job that starts now: at most one for each shard."""
+        if self.session is not None and self.session.sparkContext._jsc is None:
+            message = "the Spark session of this knowledge base was stopped"
+            raise SparkFailure(Diagnostic("E1005", message, help="open the knowledge base again, in a new session"))
         if self.wanted_tasks or self.session is None:
             return min(self.wanted_tasks or self.parts, self.parts)
         if self.exchange == DIRECT and not self.has_barriers:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import secrets
 import sys
+import tempfile
 import weakref
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 from types import FunctionType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from holdfast.backends.abilities import Frames, ModuleBudget
 from holdfast.backends.parted.handles import HeldFacts, KeptSet, PartedFacts, own
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.conf import RuntimeConfig
 
+N = TypeVar("N", int, float)
 TLS = "spark.holdfast.tls"
 _MESSAGE, _JOB = 8_000, 2_000_000  # rule instances that take as long, on two cores
 _ENCRYPTING = "spark.network.crypto.enabled", "spark.ssl.enabled"
@@ -261,7 +263,7 @@ def spark_parted(session: SparkSession, parts: int | None) -> Engine:
 
     def make(relations: Mapping[str, Relation], dictionary: Dictionary, watch: Watch) -> SparkPartedBackend:
         found = {field.name: session.conf.get(f"spark.holdfast.{field.name}", None) for field in fields(ShardOptions)}
-        options = ShardOptions(**{name: _number(name, text) for name, text in found.items() if text})
+        options = ShardOptions(**{name: _number(name, text, float) for name, text in found.items() if text})
         backend = SparkPartedBackend(job_settings(session, parts), options, relations, dictionary, watch)
         backend.session = session
         return backend
@@ -269,12 +271,15 @@ def spark_parted(session: SparkSession, parts: int | None) -> Engine:
     return make
 
 
-def _number(name: str, text: str) -> float:
+def _number(name: str, text: str, kind: Callable[[str], N]) -> N:
     try:
-        return float(text)
+        if (number := kind(text)) >= 0:
+            return number
     except ValueError:
-        message = f"spark.holdfast.{name} is a number, not {text!r}"
-        raise UsageError(Diagnostic("E1004", message)) from None
+        pass
+    what = "a whole number" if kind is int else "a number"
+    message = f"spark.holdfast.{name} is {what} that is not negative, not {text!r}"
+    raise UsageError(Diagnostic("E1004", message))
 
 
 def job_settings(session: SparkSession, parts: int | None) -> JobSettings:
@@ -295,7 +300,7 @@ def job_settings(session: SparkSession, parts: int | None) -> JobSettings:
         images = None
     elif is_local:  # where all files are on one machine, and go together
         images = folder
-    identity = made_identity(context._jvm) if _is_set(session.conf, TLS) else None
+    identity = made_identity(context._jvm) if _is_tls(session) else None
     kb = secrets.token_hex(8)
     return JobSettings(
         session.newSession(), kb, wanted, folder, is_local, exchange, identity, images, tasks, has_barriers
@@ -319,7 +324,7 @@ def _exchange(session: SparkSession, conf: SparkConf) -> str:
 def _not_direct(session: SparkSession, conf: SparkConf) -> str | None:
     """Why tasks cannot send rows directly."""
     for name in _ENCRYPTING:
-        if _is_set(conf, name) and not _is_set(session.conf, TLS):
+        if _is_set(conf, name) and not _is_tls(session):
             return f"connections between tasks are not encrypted, and {name} is set; set {TLS}=true"
     return None
 
@@ -329,8 +334,16 @@ def _has_barriers(conf: SparkConf) -> bool:
     return not _is_set(conf, "spark.dynamicAllocation.enabled")
 
 
+def _is_tls(session: SparkSession) -> bool:
+    chosen = session.conf.get(TLS, None) or "false"
+    if chosen.lower() not in ("true", "false"):
+        raise UsageError(Diagnostic("E1004", f"{TLS} is true or false, not {chosen!r}"))
+    return _is_set(session.conf, TLS)
+
+
 def _is_set(conf: SparkConf | RuntimeConfig, name: str) -> bool:
-    return conf.get(name, "false") == "true"
+    """As Spark reads its settings."""
+    return (conf.get(name, "false") or "").strip().lower() == "true"
 
 
 def _context(session: SparkSession):  # type: ignore[no-untyped-def]
@@ -342,7 +355,7 @@ def _context(session: SparkSession):  # type: ignore[no-untyped-def]
 
 def _count(session: SparkSession, name: str) -> int:
     """A setting that is a number of something, 0 if it is not set."""
-    return int(_number(name, session.conf.get(f"spark.holdfast.{name}", None) or "0"))
+    return _number(name, session.conf.get(f"spark.holdfast.{name}", None) or "0", int)
 
 
 def _folder(session: SparkSession, *, is_local: bool) -> str:
@@ -351,9 +364,13 @@ def _folder(session: SparkSession, *, is_local: bool) -> str:
     if not chosen and not is_local:
         message = "the spark engine keeps its base and log in files, and needs a folder that all executors reach"
         raise UsageError(Diagnostic("E1004", message, help="set spark.holdfast.directory"))
-    if chosen:
-        Path(chosen).mkdir(parents=True, exist_ok=True)
-    return new_folder(chosen)
+    try:
+        if chosen:
+            Path(chosen).mkdir(parents=True, exist_ok=True)
+        return new_folder(chosen)
+    except OSError as error:
+        message = f"the folder {chosen or tempfile.gettempdir()} cannot be used: {error.strerror}"
+        raise UsageError(Diagnostic("E1004", message, help="set spark.holdfast.directory to another folder")) from error
 
 
 def _refused(why: str) -> UsageError:
