@@ -113,6 +113,8 @@ class FoundedHeads:
         Heads that are not in (I \\ D) ∪ A may be counted as founded: their Cw is set when they enter.
         """
         fact_ranks = self._ranking.of_rows(join.joined) if join.joins_ranked else _NO_RANKS
+        if join.joins_ranked and join.counted is not None and join.counted.listed is not None:
+            fact_ranks = fact_ranks[join.counted.listed.ids]
         return fact_ranks, self._ranking.of_rows(plan.outputs[0][0]), np.array(spans, np.int64).ravel()
 
     def _highest_of(self, bodies: Sequence[tuple[str, Rows]], count: int) -> RowNumbers:

@@ -436,10 +436,11 @@ class MemoryBackend(
     def seen(self, pipelines: Sequence[CompiledPlan], sources: Mapping[Read, Facts]) -> Seen:
         """What some pipelines see of the sources, for a while."""
         if len(pipelines) == 1:
-            return Seen(pipelines[0].walked, pipelines[0].probed, sources)
+            return Seen(pipelines[0].walked, pipelines[0].probed, pipelines[0].joined, sources)
         walked = (place for pipeline in pipelines for place in pipeline.walked)
         probed = (place for pipeline in pipelines for place in pipeline.probed)
-        return Seen(walked, probed, sources)
+        joined = [place for pipeline in pipelines for place in pipeline.joined]
+        return Seen(walked, probed, joined, sources)
 
     def expand(self, plans: Sequence[Plan], sources: Mapping[Read, Facts], most: int) -> tuple[MemoryBag, FactSet]:
         """The outputs of a bounded number of instances for each goal and plan, and the goals that had no more."""

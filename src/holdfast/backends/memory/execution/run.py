@@ -98,7 +98,9 @@ class CompiledPlan:
         self.counts: list[int] | None = None  # the bindings that each step gives, for a profile
         self.weights: NDArray[np.int64] | None = None  # of the groups that bindings stand for, by their last column
         self.walked = [(step.read, step.atom.predicate) for step in plan.steps if isinstance(step, Scan)]
-        self.probed = [(step.read, step.atom.predicate) for step in plan.steps if isinstance(step, Join | AntiJoin)]
+        joins = [step for step in self.steps if isinstance(step, JoinStep | LookupStep)]
+        self.joined = [step.place for step in joins if step.may_list]
+        self.probed = [step.place for step in joins if not step.may_list]
 
     def _tallying(self) -> JoinStep | None:
         """The last step, if it joins and writes heads, of which many may be alike."""
