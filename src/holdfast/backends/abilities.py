@@ -16,7 +16,7 @@ import threading
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import field
-from typing import Any, Protocol, TypeAlias, TypeVar, cast
+from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -214,6 +214,27 @@ class Ranking(Protocol):
 
     def ranks(self, predicate: str) -> tuple[Codes, list[int], list[int]]:
         """The rows of I of one predicate, and for each of them its rank and Cw."""
+        ...
+
+
+class Cascaded(NamedTuple):
+    """What a cascade did."""
+
+    gone: Facts  # not those that it began with
+    instances: int
+    kept: int  # how often a fact that lost an instance was kept by `other` alone
+
+
+class Cascading(Protocol):
+    """Deletes, in one call instead of a round each, what a rule derives from facts of its own relation."""
+
+    def cascades(self, plan: Plan) -> bool:
+        """Whether it does so by a plan (`Planner.linear`)."""
+        ...
+
+    def cascade(self, plan: Plan, facts: Facts, inputs: Facts, other: Counters | None) -> Cascaded:
+        """Some facts are in D already; subtract from Cr their instances by a plan, over `inputs`, and from Cw the
+        founded ones if that is what `other` is.  D takes in the heads without Cn and `other`, and they go on."""
         ...
 
 

@@ -131,6 +131,11 @@ class Listed(Kept):
                 self._lists.setdefault(predicate, []).append(new[:count])
         return self
 
+    def listed(self, predicate: str, new: Ids) -> None:
+        """A kernel has set the bit of these rows, which had it not."""
+        if len(new):
+            self._lists.setdefault(predicate, []).append(new)
+
     def __isub__(self, fewer: Facts) -> Listed:
         own(fewer).snapshot().restatus(self.bit, NO_BITS, self._column)
         return self

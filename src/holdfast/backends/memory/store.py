@@ -15,6 +15,8 @@ import numpy as np
 
 from holdfast.backends.abilities import (
     Able,
+    Cascaded,
+    Cascading,
     HeldRelation,
     Housekeeping,
     ImplicitRelation,
@@ -50,7 +52,7 @@ from holdfast.backends.memory.statistics import TableStatistics
 from holdfast.backends.memory.table import Table
 from holdfast.backends.memory.truth import NO_IDS
 from holdfast.backends.memory.virtual import VirtualTables
-from holdfast.backends.protocol import Facts, Watch
+from holdfast.backends.protocol import Counters, Facts, Watch
 from holdfast.maintenance.windows import Windows
 from holdfast.plans import Planner
 from holdfast.plans.model import AggregatePlan, AnyPlan, Plan, Read
@@ -85,6 +87,7 @@ class MemoryBackend(
     Grouping,
     Saving,
     Versioned,
+    Cascading,
 ):
     """Facts in this process."""
 
@@ -451,6 +454,24 @@ class MemoryBackend(
         for plan, quota in quotas.items():
             left[plan.rule.predicate] &= quota > 0
         return bag, Momentary(self.tables, {name: ids[left[name]] for name, ids in goals.rows.items()})
+
+    def cascades(self, plan: Plan) -> bool:
+        """Whether it deletes in cascades by a plan."""
+        from holdfast.backends.memory.cascades import worth_cascade
+
+        return worth_cascade(self, plan)
+
+    @in_small_pages
+    def cascade(self, plan: Plan, facts: Facts, inputs: Facts, other: Counters | None) -> Cascaded:
+        """Delete what some deleted facts leave without support by a plan."""
+        from holdfast.backends.memory.cascades import MemoryCascade
+
+        pipeline, predicate = self._pipeline(plan), plan.outputs[0][0]
+        if pipeline.cascade is None:
+            pipeline.cascade = MemoryCascade(self, pipeline)
+        assert other is None or isinstance(other, MemoryCounters)
+        gone, *figures = pipeline.cascade.run(own_snapshot(facts).ids(predicate), own_snapshot(inputs), other)
+        return Cascaded(Momentary(self.tables, {predicate: gone} if len(gone) else {}), *figures)
 
     def commit(self) -> None:
         """The state is in this process and nowhere else."""

@@ -32,6 +32,7 @@ from holdfast.program.model import AggregateRule, Rule, Var
 from holdfast.values.dictionary import Dictionary
 
 if TYPE_CHECKING:
+    from holdfast.backends.memory.cascades import MemoryCascade
     from holdfast.backends.memory.execution.groups import GroupedPlan
 
 _ONE_BINDING: Rows = np.empty((1, 0), np.int64)
@@ -93,6 +94,7 @@ class CompiledPlan:
         )
         self.tallying = self._tallying()
         self.may_group = self._may_group()
+        self.cascade: MemoryCascade | None = None  # made when it is first asked for
         self.by_groups: GroupedPlan | None = None  # made when there are many facts to begin with
         self.figures: tuple[PlanFigures, Table] | None = None  # for a profile, with the table of heads
         self.counts: list[int] | None = None  # the bindings that each step gives, for a profile
