@@ -220,7 +220,7 @@ class Ranking(Protocol):
 class Cascaded(NamedTuple):
     """What a cascade did."""
 
-    gone: Facts  # not those that it began with
+    gone: Facts  # with those that it began with
     instances: int
     kept: int  # how often a fact that lost an instance was kept by `other` alone
 

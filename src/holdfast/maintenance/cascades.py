@@ -26,25 +26,29 @@ class Cascades:
 
     def spread(self, Δ: Facts) -> tuple[Facts, Facts]:
         """Facts go, and what goes by them; D has taken them in if there are such rules, else `delete` does.
-        Gives all of them, and the facts that the other rules still see: these, and what is not in D."""
+
+        Gives all of them, and the facts that the other rules still see: these, and what is not in D.
+        """
         s, I, D, A = self.s, self.s.I, self.s.D, self.s.A
-        if self._cascading is None or not self._plans:
-            return Δ, I - (D - A)
+        inputs, unseen, every = I - (D - A), [Δ] * len(self._plans), Δ
+        if not self._plans or self._cascading is None:
+            return Δ, inputs
         s.delete(Δ)
-        inputs, unseen, gone = I - (D - A), [Δ] * len(self._plans), Δ
         while any(unseen):
             for place, plan in enumerate(self._plans):
-                if not unseen[place]:
+                given, unseen[place] = unseen[place].of((plan.rule.predicate,)), s.nothing
+                if not given:
                     continue
                 s.watch.give_way()
-                found = self._cascading.cascade(plan, unseen[place], inputs, self._other)
-                unseen = [some | found.gone for some in unseen]
-                unseen[place] = s.nothing
-                gone = gone | found.gone
+                found = self._cascading.cascade(plan, given, inputs, self._other)
                 s.count(found.instances)
-                s.figures.overdeleted += len(found.gone)
+                s.figures.overdeleted += len(found.gone) - len(given)
                 s.figures.kept_by_rank += found.kept if self._other is not s.Cr else 0
-        return gone, inputs | gone
+                every = found.gone if len(given) == len(every) else every | found.gone
+                if len(unseen) > 1:
+                    new = found.gone - given
+                    unseen = [facts if at == place else facts | new for at, facts in enumerate(unseen)]
+        return every, inputs | every
 
     def delete(self, Δ: Facts) -> None:
         """The other rules have seen these facts."""

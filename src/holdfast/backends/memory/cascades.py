@@ -61,10 +61,10 @@ class MemoryCascade:
         self._buffers = tuple(np.empty(size, np.int64) for size in sizes)
 
     def run(self, facts: Ids, inputs: FactSet, other: MemoryCounters | None) -> tuple[Ids, int, int]:
-        """Facts have gone; gives those that go by that, the number of instances, and how often a fact was kept."""
+        """Facts have gone; gives them and those that go by that, the number of instances, and how often a fact was kept."""
         backend, predicate, place = self._backend, self._predicate, self._join.place
         begun, instances, kept, size = perf_counter(), 0, 0, _FIRST
-        work, state = np.empty(backend.tables[predicate].size, np.int32), np.zeros(8, np.int64)
+        work, state = np.empty(backend.tables[predicate].size + 1, np.int32), np.zeros(8, np.int64)
         work[: len(facts)] = facts
         state[1], state[4] = len(facts), -1
         try:
@@ -72,7 +72,7 @@ class MemoryCascade:
                 self._join.prepare(views)
                 arrays, is_ranked = self._arrays(other), other is backend.ranking.founded
                 while state[0] < state[1] or state[3] < state[2]:
-                    moved, founded = np.empty(size, np.int32), np.empty(size if is_ranked else 0, np.int32)
+                    moved, founded = np.empty(size, np.int32), np.empty(size + 1, np.int32)
                     state = state.copy()  # what is undone is what this one says
                     state[5:] = 0
                     backend.recursive.remember(partial(self._put_back, backend.recursive, moved, state, 5))
@@ -82,20 +82,19 @@ class MemoryCascade:
                     instances, kept, size = instances + int(state[5]), kept + int(state[7]), min(_MOST, _GROWTH * size)
                     backend.watch.batch(0)
         finally:  # also if the watch raises
-            gone = work[len(facts) : state[1]]
-            backend.deleted.listed(predicate, gone)
+            backend.deleted.listed(predicate, work[len(facts) : state[1]])
         if self._pipeline.figures is not None:
             figures, _ = self._pipeline.figures
             figures.runs, figures.instances = figures.runs + 1, figures.instances + instances
             figures.seconds += perf_counter() - begun
-        return gone, instances, kept
+        return work[: state[1]], instances, kept
 
     def _arrays(self, other: MemoryCounters | None) -> tuple[object, ...]:
         """The table, what keeps its facts, the scan and the join, as the kernel takes them."""
         predicate, ranking, scan = self._predicate, self._backend.ranking, self._scan.shape
         table, is_ranked = self._backend.tables[predicate], other is ranking.founded
         known, spans = table.membership, ranking.spans(self._rule) if is_ranked else ()
-        keeping = NO_IDS if other is None else other.of(predicate)
+        keeping = table.nonrecursive if other is None else other.of(predicate)
         ranks = ranking.of_rows(predicate) if is_ranked else NO_IDS
         return (
             (table.rows, table.status, known.slots, known.grid),

@@ -471,7 +471,7 @@ class MemoryBackend(
             pipeline.cascade = MemoryCascade(self, pipeline)
         assert other is None or isinstance(other, MemoryCounters)
         gone, *figures = pipeline.cascade.run(own_snapshot(facts).ids(predicate), own_snapshot(inputs), other)
-        return Cascaded(Momentary(self.tables, {predicate: gone} if len(gone) else {}), *figures)
+        return Cascaded(Momentary(self.tables, {predicate: gone}), *figures)
 
     def commit(self) -> None:
         """The state is in this process and nowhere else."""

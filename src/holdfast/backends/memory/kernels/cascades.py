@@ -16,8 +16,8 @@ KeptFacts = types.Tuple((Rows, Bytes, Slots, Grid))
 """A table: rows, status, slots, grid."""
 
 Support = types.Tuple((Ids, Ids, Ids, Ids, Codes))
-"""Cn; Cr; what else keeps a fact, Cw or Cr, or empty; the ranks, empty where Cw does not count; the spans of ranks that
-the rule saw together, as pairs."""
+"""Cn; Cr; what keeps a fact besides Cn, Cw or Cr, or Cn again; the ranks, empty where that is not Cw; the spans of ranks
+that the rule saw together, as pairs."""
 
 Scanned = types.Tuple((Bytes, Codes, Codes, Pattern, Codes))
 """A scan: an empty `visible`, constants, key, pattern, outputs; the last output is the place of the fact."""
@@ -36,7 +36,8 @@ def cascade(work, state, deleted, table, support, scanned, joined, buffers, move
     The rule joins one fact of the table with other facts.  `state` says how far it has come: the next place in `work`
     and the number of facts there; the number of bindings, the next one, and the cursor of its join.  The heads whose Cr
     was moved go to `moved`, those whose Cw was to `founded`; `state` gets how many there are, and how often a fact was
-    kept by what else keeps facts.  Stops at the end, or when `moved` is full.
+    kept by what else keeps facts.  Stops at the end, or when `moved` is full.  `work` and `founded` have a place more than
+they can need.
     """
     rows, status, slots, grid = table
     Cn, Cr, other, ranks, spans = support
@@ -71,16 +72,16 @@ def cascade(work, state, deleted, table, support, scanned, joined, buffers, move
                 Cr[head] -= 1
                 moved[m] = head
                 m += 1
-                if len(ranks) and late(ranks[work[out[begin + k, width]]], spans) < ranks[head]:
-                    other[head] -= 1
+                if len(ranks):  # branch-free: these branches would be unpredictable
+                    is_founded = int32(late(ranks[work[out[begin + k, width]]], spans) < ranks[head])
+                    other[head] -= is_founded
                     founded[f] = head
-                    f += 1
-                if Cn[head] == 0 and not (status[head] & deleted):
-                    if len(other) and other[head] > 0:
-                        kept += 1
-                    else:
-                        status[head] |= deleted
-                        work[facts] = int32(head)
-                        facts += 1
+                    f += is_founded
+                may_go = (Cn[head] == 0) & (status[head] & deleted == 0)
+                goes = may_go & (other[head] == 0)
+                status[head] |= deleted * uint8(goes)
+                work[facts] = head
+                facts += int64(goes)
+                kept += int64(may_go) - int64(goes)
     state[0], state[1], state[2], state[3], state[4] = place, facts, count, i, cursor
     state[5], state[6], state[7] = m, f, kept
