@@ -36,7 +36,7 @@ PROGRAMS = {"points-to": POINTS_TO, "constants and functors in the head": HEADS}
 def always(monkeypatch: pytest.MonkeyPatch) -> None:
     """Few facts are enough, batches are small, and no order of joins is too dear to begin with the changed facts."""
     monkeypatch.setattr(groups, "_ENOUGH", 1)
-    monkeypatch.setattr("holdfast.plans.order._PASS", 1e6)
+    monkeypatch.setattr("holdfast.plans.order._COVER", 1e6)
 
 
 def updated(name: str, seed: int) -> None:

@@ -297,10 +297,18 @@ class Skewed(Sizes):
         return 50.0 if predicate == "few" and len(columns) < arity else super().fanout(predicate, columns, arity)
 
 
-def test_deleted_facts_are_read_first_unless_they_are_many() -> None:
-    """They are anywhere among the others: a join with them walks over all."""
+class Unindexed(Skewed):
+    """No table has an index."""
+
+    def unindexed(self, predicate: str, columns: tuple[int, ...]) -> float:
+        return self.size(predicate)
+
+
+def test_deleted_facts_are_joined_with_by_an_index_of_them_alone() -> None:
+    """They are anywhere among the others, so their index costs as much whether or not the others have one."""
     rule = rule_of("h(v, p) :- few(v, f), new(f, p). few(1, 2). new(1, 2).")
-    sizes = Skewed(few=300, new=1e7)
-    assert atom_order(rule, 1, 1e3, sizes) == (0, 1)
-    assert atom_order(rule, 1, 1e3, sizes, scattered=True) == (1, 0)
-    assert atom_order(rule, 1, 1e5, sizes, scattered=True) == (0, 1)
+    sizes, no_index = Skewed(few=300, new=1e7), Unindexed(few=300, new=1e7)
+    assert atom_order(rule, 1, 1e3, sizes) == atom_order(rule, 1, 1e3, sizes, scattered=True) == (0, 1)
+    assert atom_order(rule, 1, 1e3, no_index) == (1, 0)
+    assert atom_order(rule, 1, 1e3, no_index, scattered=True) == (0, 1)
+    assert atom_order(rule, 1, 10, no_index, scattered=True) == (1, 0)

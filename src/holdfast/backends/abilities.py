@@ -257,6 +257,27 @@ class Ranking(Protocol):
         ...
 
 
+class Cascaded(NamedTuple):
+    """What a cascade did."""
+
+    gone: Facts  # with those that it began with
+    instances: int
+    kept: int  # how often a fact that lost an instance was kept by `other` alone
+
+
+class Cascading(Protocol):
+    """Deletes, in one call instead of a round each, what a rule derives from facts of its own relation."""
+
+    def cascades(self, plan: Plan) -> bool:
+        """Whether it does so by a plan (`Planner.linear`)."""
+        ...
+
+    def cascade(self, plan: Plan, facts: Facts, inputs: Facts, other: Counters | None) -> Cascaded:
+        """Some facts are in D already; subtract from Cr their instances by a plan, over `inputs`, and from Cw the
+        founded ones if that is what `other` is.  D takes in the heads without Cn and `other`, and they go on."""
+        ...
+
+
 class LateRanking(Protocol):
     """Counts founded instances some time after they came."""
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from holdfast.backends.protocol import Bag, Facts
+from holdfast.maintenance.cascades import Cascades
 from holdfast.maintenance.stratum import Stratum
 
 
@@ -83,13 +84,15 @@ def nonrecursive_deletions(s: Stratum) -> list[Bag]:
 
 def overdelete(s: Stratum) -> None:
     """OVERDELETE."""
-    I, D, A = s.I, s.D, s.A
+    I, A, D = s.I, s.A, s.D
     N, cannot_circle = first_deletions(s), s.planner.cannot_circle(s.kept.recursive)  # lines 28 to 32
+    cascades = Cascades(s, s.Cr if cannot_circle else None)
     while Δ := unsupported(s, N - D, cannot_circle=cannot_circle):  # lines 33 to 35
-        instances = s.recursive_heads(s.kept.recursive, I - (D - A), I | A, Δ)  # line 36
+        Δ, Ip = cascades.spread(Δ)
+        instances = s.recursive_heads(cascades.rest, Ip, I | A, Δ)  # line 36
         s.Cr.subtract(instances)  # line 37
         N = instances.support()
-        s.delete(Δ)  # line 38
+        cascades.delete(Δ)  # line 38
 
 
 def unsupported(s: Stratum, facts: Facts, *, cannot_circle: bool) -> Facts:

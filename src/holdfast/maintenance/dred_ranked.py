@@ -23,6 +23,7 @@ import numpy as np
 from holdfast.backends.abilities import LateRanking, Ranking
 from holdfast.backends.protocol import Bag, Deferred, Facts
 from holdfast.maintenance import dred_counting
+from holdfast.maintenance.cascades import Cascades
 from holdfast.maintenance.late_rules import LateRules
 from holdfast.maintenance.stratum import (
     LateInputs,
@@ -95,12 +96,13 @@ class RankedStratum:
         rule that comes late, the facts that it missed are still there, and they are its Δ.
         """
         s, I, D, A = self.s, self.s.I, self.s.D, self.s.A
-        N, turns = self._first_deletions(), LateRules(s.planner.for_scattered, s.kept.recursive)
+        N, cascades = self._first_deletions(), Cascades(s, self.Cw)
+        turns = LateRules(s.planner.for_scattered, cascades.rest)
         while (Δ := self._unsupported(N - D)) or turns.missed:
             if Δ:
-                Δ = Δ.snapshot()
-                instances, founded = self._recursive_heads(turns.now(Δ), I - (D - A), I | A, Δ)
-                s.delete(Δ)
+                Δ, Ip = cascades.spread(Δ.snapshot())
+                instances, founded = self._recursive_heads(turns.now(Δ), Ip, I | A, Δ)
+                cascades.delete(Δ)
             else:
                 Δ, Π_r = turns.late()
                 instances, founded = self._recursive_heads(Π_r, (I - (D - A)) | Δ, I | A, Δ)

@@ -13,7 +13,6 @@ from holdfast.program.model import Atom, Const, Rule, Var
 
 _EXHAUSTIVE = 4  # try all orders up to this number of atoms
 _PROBE = 3.0  # cost of looking up a key, where walking on to one more fact costs 1
-_PASS = 0.25  # cost of walking over a fact that is not in the delta
 _COVER = 20.0  # cost of entering one new fact into an index
 
 
@@ -22,7 +21,7 @@ def atom_order(
 ) -> tuple[int, ...]:
     """Positions in the body of the positive atoms (and of a negated pivot, which is read first), in join order.
 
-    If the facts of the delta are `scattered` among the others, a join with them walks over all.
+    If the facts of the delta are `scattered` among the others, a join with them has an index of them alone.
     """
     atoms = [i for i, literal in enumerate(rule.body) if isinstance(literal, Atom)]
     if len(atoms) < 2 and pivot in (None, *atoms):
@@ -95,24 +94,18 @@ class _Costs:
             if place == 0:
                 cost += self._size(position)
             else:
-                cost += bindings * _PROBE + met * (1.0 + self._passed_by(position))
+                cost += bindings * _PROBE + met
                 cost += _COVER * self._to_index(position, closure.bound) if position == self.pivot else 0.0
             bindings = met
             closure.add(self.variables[position])
         return cost
 
-    def _passed_by(self, position: int) -> float:
-        """The cost of the facts that a join with a scattered delta passes by, for each fact of it that it meets."""
-        atom = self.rule.body[position]
-        if position != self.pivot or not self.scattered:
-            return 0.0
-        assert isinstance(atom, Atom)
-        return _PASS * max(0.0, self.statistics.size(atom.predicate) / max(1.0, self.delta) - 1.0)
-
     def _to_index(self, position: int, bound: set[Var]) -> float:
-        """The number of facts to enter into the index of a later pivot: the new ones, or all if it does not exist."""
-        new = 0.0 if self.scattered else self.delta
-        return max(new, self.statistics.unindexed(*self._known(position, bound)))
+        """The number of facts to enter into the index of a later pivot: the new ones, or all if it does not exist.
+        Scattered ones get an index of their own."""
+        if self.scattered:
+            return self.delta
+        return max(self.delta, self.statistics.unindexed(*self._known(position, bound)))
 
     def _known(self, position: int, bound: set[Var]) -> tuple[str, tuple[int, ...]]:
         """The predicate of an atom, and the columns whose values are known."""

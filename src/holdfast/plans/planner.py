@@ -71,6 +71,7 @@ class Planner:
         self.statistics = statistics or Guess(node.predicates if node.is_recursive else ())
         self._plans: dict[tuple[int, int | None, bool], tuple[Plan, _Sizes]] = {}
         self._backward: dict[int, Rule] = {}
+        self._one_by_one: dict[int, tuple[Rule, Plan | None]] = {}  # holding the rule keeps its id unique
         self._readers: dict[int, tuple[Iterable[Rule], _Readers]] = {}  # holding the rules keeps their ids unique
         self._ranks: dict[tuple[int, ...], tuple[Rank, ...]] = {}
 
@@ -118,6 +119,21 @@ class Planner:
             if len(self._readers) >= _TUPLES:
                 self._readers.clear()
             known = self._readers[id(rules)] = rules, _Readers(rules, self._own)
+        return known[1]
+
+    def linear(self, rules: Iterable[Rule]) -> tuple[Plan | None, ...]:
+        """For each rule that joins a fact of its head's relation with one of another hyper-node, a plan that begins
+        with the former; None for the others."""
+        return tuple(map(self._linear, rules))
+
+    def _linear(self, rule: Rule) -> Plan | None:
+        known = self._one_by_one.get(id(rule))
+        if known is None:
+            atoms = [literal.predicate for literal in rule.body if isinstance(literal, Atom)]
+            own = [place for place, name in enumerate(atoms) if name in self._own]
+            is_linear = len(atoms) == len(rule.body) == 2 and [atoms[place] for place in own] == [rule.predicate]
+            plan = make_plan(rule, own[0], (own[0], 1 - own[0]), self._own) if is_linear else None
+            known = self._one_by_one[id(rule)] = rule, plan
         return known[1]
 
     def late(self, delta: Mapping[str, int], rules: tuple[Rule, ...]) -> tuple[Rule, ...]:

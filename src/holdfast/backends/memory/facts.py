@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from holdfast.backends.memory import kernels
 from holdfast.backends.memory.arrays import Ids
+from holdfast.backends.memory.index import ListIndex, list_index
 from holdfast.backends.memory.table import Table
 from holdfast.backends.memory.truth import (
     ALWAYS,
@@ -158,6 +159,7 @@ class Momentary(FactSet):
     is_momentary = True
     _sizes: Mapping[str, int] | None = None
     _runs: dict[str, Run | None] | None = None
+    _indexes: dict[tuple[str, tuple[int, ...]], ListIndex] | None = None
 
     def __init__(self, tables: Tables, rows: Mapping[str, Ids]) -> None:
         self.tables, self.rows, self.is_nothing = tables, rows, not rows
@@ -202,6 +204,14 @@ class Momentary(FactSet):
         if predicate not in self._runs:
             self._runs[predicate] = run_of(self.ids(predicate))
         return self._runs[predicate]
+
+    def indexed(self, predicate: str, key: tuple[int, ...]) -> ListIndex:
+        """Its facts of a predicate by the values of some columns; made once."""
+        if self._indexes is None:
+            self._indexes = {}
+        if (predicate, key) not in self._indexes:
+            self._indexes[predicate, key] = list_index(self.ids(predicate), self.tables[predicate].rows, key)
+        return self._indexes[predicate, key]
 
     def snapshot(self) -> Momentary:
         return self

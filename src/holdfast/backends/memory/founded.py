@@ -32,6 +32,8 @@ Spans: TypeAlias = tuple[tuple[int, int], ...]
 """Ranks that a rule saw together: from the first to the last."""
 Weighted: TypeAlias = tuple[Ids, Weights]
 """Heads, each with the number of its instances; without weights, one each."""
+Bodies: TypeAlias = Sequence[tuple[str, Rows]]
+"""Facts in the bodies of some instances, by predicate."""
 _NO_RANKS: RowNumbers = np.empty(0, np.int32)
 
 
@@ -73,10 +75,10 @@ class FoundedHeads:
                 yield self._judged(plan, spans, rows, bodies)
             return
         join.prepare(views)
-        compare = partial(self._compared, plan, join, spans)
+        compare, seen = partial(self._compared, plan, join, spans), partial(self._seen_highest, join, spans)
         for bindings in pipeline.before_last(views):
             if (worthwhile := join.worthwhile(bindings)) is not None:
-                yield from self._counted(plan, join.count(*worthwhile, self._highest_of, compare))
+                yield from self._counted(plan, join.count(*worthwhile, seen, compare))
             elif join.carried is not None:
                 for rows, highest in join.carry(bindings, join.carried, self._highest_of):
                     yield self._carried(plan, spans, rows, highest)
@@ -113,9 +115,17 @@ class FoundedHeads:
         Heads that are not in (I \\ D) ∪ A may be counted as founded: their Cw is set when they enter.
         """
         fact_ranks = self._ranking.of_rows(join.joined) if join.joins_ranked else _NO_RANKS
-        return fact_ranks, self._ranking.of_rows(plan.outputs[0][0]), np.array(spans, np.int64).ravel()
+        if join.listed is not None:
+            fact_ranks = as_seen(fact_ranks[join.listed.ids], spans)
+        left = spans if join.compares_all else ()
+        return fact_ranks, self._ranking.of_rows(plan.outputs[0][0]), np.array(left, np.int64).ravel()
 
-    def _highest_of(self, bodies: Sequence[tuple[str, Rows]], count: int) -> RowNumbers:
+    def _seen_highest(self, join: RankedJoin, spans: Spans, bodies: Bodies, count: int) -> RowNumbers:
+        """The highest ranks as a rule saw them, unless the kernel has to look at spans for each instance anyway."""
+        highest = self._highest_of(bodies, count)
+        return highest if join.compares_all else as_seen(highest, spans)
+
+    def _highest_of(self, bodies: Bodies, count: int) -> RowNumbers:
         """The highest rank in each row of facts; `bodies` lists the facts of the instances by predicate."""
         highest: RowNumbers = np.zeros(count, np.int32)
         for predicate, facts in bodies:
@@ -149,6 +159,13 @@ class FoundedHeads:
         rows = {name: found.ids[: found.size] for name, found in heads.items()}
         weights = {name: found.weights[: found.size] for name, found in heads.items() if len(found.weights)}
         return MemoryBag(self._backend.tables, rows, weights)
+
+
+def as_seen(ranks: RowNumbers, spans: Spans) -> RowNumbers:
+    """Changes ranks in place to the last ones that a rule saw together with them, and gives them."""
+    for first, last in spans:
+        ranks[(ranks >= first) & (ranks <= last)] = last
+    return ranks
 
 
 def _all_instances(found: tuple[Weighted, Weighted]) -> Counted:

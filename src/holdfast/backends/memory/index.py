@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -137,3 +137,19 @@ class Index:
         runs = self.settled * (4 + 8 * len(self.others))
         keys = self.slots.nbytes + self.direct.nbytes + self.keys * 8 * self.entries.shape[1]
         return int(keys + runs + 8 * (self.covered - self.settled))
+
+
+class ListIndex(NamedTuple):
+    """Some rows of a table by the values of some columns: the index has their places in the list."""
+
+    ids: Ids
+    rows: Rows
+    index: Index
+
+
+def list_index(ids: Ids, rows: Rows, key: tuple[int, ...]) -> ListIndex:
+    """An index of some rows of a table alone."""
+    own: Rows = rows.take(ids, 0)
+    index = Index(key, own.shape[1])
+    index.cover(own, len(own))
+    return ListIndex(ids, own, index)

@@ -132,9 +132,13 @@ class Listed(Kept):
         """Take in rows; gives those that were not in the set, each once."""
         new = np.empty(len(ids), np.int32)
         new = new[: kernels.enter(ids, getattr(self.tables[predicate], self._column), self.bit, new)]
+        self.listed(predicate, new)
+        return new
+
+    def listed(self, predicate: str, new: Ids) -> None:
+        """A kernel has set the bit of these rows, which had it not."""
         if len(new):
             self._lists.setdefault(predicate, []).append(new)
-        return new
 
     def __isub__(self, fewer: Facts) -> Listed:
         own(fewer).snapshot().restatus(self.bit, NO_BITS, self._column)

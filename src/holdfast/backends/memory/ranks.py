@@ -13,7 +13,7 @@ from holdfast.backends.memory.arrays import Ids, RowNumbers, Rows, padded, zeros
 from holdfast.backends.memory.bags import MemoryBag
 from holdfast.backends.memory.counters import MemoryCounters
 from holdfast.backends.memory.facts import FactSet, Momentary
-from holdfast.backends.memory.founded import FoundedHeads, Spans
+from holdfast.backends.memory.founded import FoundedHeads, Spans, as_seen
 from holdfast.backends.memory.truth import Run
 from holdfast.backends.protocol import Facts
 from holdfast.plans.instances import named_rule
@@ -259,9 +259,7 @@ class MemoryRanking:
 
     def is_above(self, head: str, spans: Spans, ids: Ids, highest: RowNumbers) -> NDArray[np.bool_]:
         """Of each head, whether its rank is higher than another one, which its rule may have seen with later ones."""
-        for first, last in spans:
-            highest[(highest >= first) & (highest <= last)] = last
-        above: NDArray[np.bool_] = highest < self._rank.of(head)[ids]
+        above: NDArray[np.bool_] = as_seen(highest, spans) < self._rank.of(head)[ids]
         return above
 
     def spans(self, rule: Rule) -> Spans:

@@ -15,6 +15,8 @@ import numpy as np
 
 from holdfast.backends.abilities import (
     Able,
+    Cascaded,
+    Cascading,
     Counting,
     HeldRelation,
     Housekeeping,
@@ -52,7 +54,7 @@ from holdfast.backends.memory.statistics import TableStatistics
 from holdfast.backends.memory.table import Table
 from holdfast.backends.memory.truth import NO_IDS
 from holdfast.backends.memory.virtual import VirtualTables
-from holdfast.backends.protocol import Facts, Watch
+from holdfast.backends.protocol import Counters, Facts, Watch
 from holdfast.maintenance.windows import Windows
 from holdfast.plans import Planner
 from holdfast.plans.model import AggregatePlan, AnyPlan, Plan, Read
@@ -87,6 +89,7 @@ class MemoryBackend(
     Grouping,
     Saving,
     Versioned,
+    Cascading,
 ):
     """Facts in this process."""
 
@@ -445,10 +448,11 @@ class MemoryBackend(
     def seen(self, pipelines: Sequence[CompiledPlan], sources: Mapping[Read, Facts]) -> Seen:
         """What some pipelines see of the sources, for a while."""
         if len(pipelines) == 1:
-            return Seen(pipelines[0].walked, pipelines[0].probed, sources)
+            return Seen(pipelines[0].walked, pipelines[0].probed, pipelines[0].joined, sources)
         walked = (place for pipeline in pipelines for place in pipeline.walked)
         probed = (place for pipeline in pipelines for place in pipeline.probed)
-        return Seen(walked, probed, sources)
+        joined = [place for pipeline in pipelines for place in pipeline.joined]
+        return Seen(walked, probed, joined, sources)
 
     def expand(self, plans: Sequence[Plan], sources: Mapping[Read, Facts], most: int) -> tuple[MemoryBag, FactSet]:
         """The outputs of a bounded number of instances for each goal and plan, and the goals that had no more."""
@@ -459,6 +463,24 @@ class MemoryBackend(
         for plan, quota in quotas.items():
             left[plan.rule.predicate] &= quota > 0
         return bag, Momentary(self.tables, {name: ids[left[name]] for name, ids in goals.rows.items()})
+
+    def cascades(self, plan: Plan) -> bool:
+        """Whether it deletes in cascades by a plan."""
+        from holdfast.backends.memory.cascades import worth_cascade
+
+        return worth_cascade(self, plan)
+
+    @in_small_pages
+    def cascade(self, plan: Plan, facts: Facts, inputs: Facts, other: Counters | None) -> Cascaded:
+        """Delete what some deleted facts leave without support by a plan."""
+        from holdfast.backends.memory.cascades import MemoryCascade
+
+        pipeline, predicate = self.compiled(plan), plan.outputs[0][0]
+        if pipeline.cascade is None:
+            pipeline.cascade = MemoryCascade(self, pipeline)
+        assert other is None or isinstance(other, MemoryCounters)
+        gone, *figures = pipeline.cascade.run(own_snapshot(facts).ids(predicate), own_snapshot(inputs), other)
+        return Cascaded(Momentary(self.tables, {predicate: gone}), *figures)
 
     def commit(self) -> None:
         """The state is in this process and nowhere else."""

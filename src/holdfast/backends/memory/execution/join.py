@@ -14,13 +14,14 @@ from holdfast.backends.memory.execution import buffers
 from holdfast.backends.memory.execution.buffers import NO_WEIGHTS, Buffer, OutputBuffer
 from holdfast.backends.memory.execution.shapes import AtomShape, CodeArray
 from holdfast.backends.memory.execution.steps import Runnable
-from holdfast.backends.memory.execution.views import NO_STATUS, OF_THE_PAST, ReadViews
+from holdfast.backends.memory.execution.views import NO_STATUS, OF_THE_PAST, Probe, ReadViews
+from holdfast.backends.memory.index import ListIndex
 from holdfast.backends.memory.kept import Kept, Listed
 from holdfast.backends.memory.membership import NO_SLOTS
 from holdfast.backends.memory.table import Table
 from holdfast.backends.memory.threads import side_by_side, worth_splitting
 from holdfast.backends.memory.truth import StatusTruth, as_bytes
-from holdfast.plans.model import AntiJoin, Join, Scan
+from holdfast.plans.model import AntiJoin, Join, Read, Scan
 
 NO_IDS: Ids = np.empty(0, np.int32)
 _NO_KEY = np.empty(0, np.int64)
@@ -122,6 +123,7 @@ class JoinStep(Runnable):
 
     may_tally = False
     weights = NO_WEIGHTS  # of the last batch
+    listed: ListIndex | None = None  # the changed facts to join with, where they are not a run of rows
     known = _NO_HEADS  # heads of the last batch whose row ids are known, so they are not among its rows
 
     def __init__(self, step: Join | AntiJoin, table: Table, shape: AtomShape) -> None:
@@ -135,11 +137,21 @@ class JoinStep(Runnable):
         self.goal, self.quota = -1, NO_IDS
         self.fan_out, self.instances, self.distinct = 0.0, 0, 0
 
+    @property
+    def may_list(self) -> bool:
+        """Whether it joins with changed facts, of which an index of their own shows all and no others."""
+        return self.step.read is Read.DELTA and not self.rejects
+
     def prepare(self, views: ReadViews) -> None:
-        self.index = self.table.index(self.step.key)
+        listed = views.lists.get(self.place) if self.may_list else None
+        if listed is None:
+            self.index, self.listed = self.table.index(self.step.key), None
+            self.probe = views.probes[self.place]
+        else:
+            self.listed = listed.indexed(self.place[1], self.step.key)
+            self.index, self.probe = self.listed.index, Probe(0, len(self.listed.ids), NO_STATUS)
         if not self.pattern:
             self.pattern = self.shape.pattern(self.index.others, self.index.straight)
-        self.probe = views.probes[self.place]
         self.instances = self.distinct = 0
         if not self.fan_out:  # no batch has run yet: estimate by the average number of facts per key
             seen = self.index.covered if len(self.probe.visible) else self.probe.high - self.probe.low
@@ -262,7 +274,9 @@ class JoinStep(Runnable):
 
     def facts(self) -> tuple[Any, ...]:
         """The constants, the visible facts, their index, and the atom, as the kernels take them."""
-        return self.shape.constants, self.probe.view(self.table), self.index.arrays, self.pattern
+        probe, listed = self.probe, self.listed
+        view = probe.view(self.table) if listed is None else (listed.rows, NO_STATUS, NO_STATUS, probe.low, probe.high)
+        return self.shape.constants, view, self.index.arrays, self.pattern
 
     def _arguments(self, buffer: OutputBuffer, tallies: bool, rows: int | None = None) -> tuple[Any, ...]:
         """The arguments of a kernel after the bindings, with a buffer for `rows` rows."""
@@ -287,6 +301,8 @@ class JoinStep(Runnable):
 
 class LookupStep(Runnable):
     """A join where every column is bound: it only checks whether the fact exists."""
+
+    may_list = False
 
     def __init__(self, step: Join | AntiJoin, table: Table, shape: AtomShape) -> None:
         self.step, self.joins = step, isinstance(step, Join)

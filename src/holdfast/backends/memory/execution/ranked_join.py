@@ -19,7 +19,7 @@ from holdfast.backends.memory.execution.join import JoinStep, grouped
 from holdfast.backends.memory.execution.run import CompiledPlan
 from holdfast.backends.memory.execution.steps import ProjectStep, Runnable
 from holdfast.backends.memory.execution.views import ReadViews
-from holdfast.backends.memory.index import Index
+from holdfast.backends.memory.index import Index, ListIndex
 from holdfast.plans.model import Join
 from holdfast.program.model import Const, Var
 from holdfast.values import Type
@@ -88,6 +88,16 @@ class RankedJoin:
             self.counted.prepare(views)
         if self.carried is not None:
             self.carried.prepare(views)
+
+    @property
+    def listed(self) -> ListIndex | None:
+        """The changed facts that it joins with, if they have ranks and an index of their own."""
+        return self.counted.listed if self.counted is not None and self.joins_ranked else None
+
+    @property
+    def compares_all(self) -> bool:
+        """Whether the ranks that it compares are those of all facts of a table, as they are."""
+        return self.joins_ranked and self.listed is None
 
     def carry(self, bindings: Rows, step: Runnable, highest: Highest) -> Iterator[Others]:
         """Yields the heads of the instances of some bindings, each with the highest rank of its body."""

@@ -34,6 +34,7 @@ from holdfast.program.model import AggregateRule, Rule, Var
 from holdfast.values.dictionary import Dictionary
 
 if TYPE_CHECKING:
+    from holdfast.backends.memory.cascades import MemoryCascade
     from holdfast.backends.memory.execution.groups import GroupedPlan
 
 _ONE_BINDING: Rows = np.empty((1, 0), np.int64)
@@ -96,12 +97,15 @@ class CompiledPlan:
         )
         self.tallying = self._tallying()
         self.may_group = self._may_group()
+        self.cascade: MemoryCascade | None = None  # made when it is first asked for
         self.by_groups: GroupedPlan | None = None  # made when there are many facts to begin with
         self.figures: tuple[PlanFigures, Table] | None = None  # for a profile, with the table of heads
         self.counts: list[int] | None = None  # the bindings that each step gives, for a profile
         self.weights: NDArray[np.int64] | None = None  # of the groups that bindings stand for, by their last column
         self.walked = [(step.read, step.atom.predicate) for step in plan.steps if isinstance(step, Scan)]
-        self.probed = [(step.read, step.atom.predicate) for step in plan.steps if isinstance(step, Join | AntiJoin)]
+        joins = [step for step in self.steps if isinstance(step, JoinStep | LookupStep)]
+        self.joined = [step.place for step in joins if step.may_list]
+        self.probed = [step.place for step in joins if not step.may_list]
 
     @cached_property
     def _few(self) -> Sequence[tuple[Callable[[Any, StatusTruth], Rows | None], int]]:

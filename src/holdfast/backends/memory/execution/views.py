@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -40,22 +41,32 @@ class Probe(NamedTuple):
 
 
 class ReadViews(NamedTuple):
-    """What each read means during one call of `apply`: a set to walk through, a probe to look into a table."""
+    """What each read means during one call of `apply`: a set to walk through, a probe to look into a table, or a list
+    of changed facts to join with."""
 
     walks: Mapping[ReadKey, FactSet]
     probes: Mapping[ReadKey, Probe]
+    lists: Mapping[ReadKey, Momentary]
 
 
 class Seen:
     """Views inside a `with`: momentary sets that are probed by status are marked meanwhile."""
 
-    def __init__(self, walked: Iterable[ReadKey], probed: Iterable[ReadKey], sources: Mapping[Read, Facts]) -> None:
-        """The places that are walked through and those that are probed, by what their reads mean."""
+    def __init__(
+        self,
+        walked: Iterable[ReadKey],
+        probed: Iterable[ReadKey],
+        joined: Iterable[ReadKey],
+        sources: Mapping[Read, Facts],
+    ) -> None:
+        """The places that are walked through, those that are probed, and those of joins with changed facts, by what
+        their reads mean."""
         # before anything is marked: evaluating a formula uses the scratch bits
         self._walks = {place: _walkable(own_snapshot(sources[place[0]]), place[1]) for place in walked}
         self._probes: dict[ReadKey, Probe] = {}
+        self._lists = {place: some for place in joined if (some := _scattered(sources[place[0]], place[1])) is not None}
         self._by_marks: list[tuple[ReadKey, FactSet]] = []
-        for place in probed:
+        for place in chain(probed, (place for place in joined if place not in self._lists)):
             facts, name = own_snapshot(sources[place[0]]), place[1]
             run = facts.run(name) if facts.tables[name].fetch is None else None  # unless rows are added meanwhile
             if run is not None:
@@ -74,7 +85,7 @@ class Seen:
             for place, facts in self._by_marks:
                 name = place[1]
                 self._probes[place] = Probe(0, 0, as_bytes(facts.formula(name).truth(bits)), facts.column(name))
-        return ReadViews(self._walks, self._probes)
+        return ReadViews(self._walks, self._probes, self._lists)
 
     def __exit__(self, *_: object) -> None:
         if self._marks is not NO_MARKS:
@@ -86,6 +97,12 @@ def _walkable(facts: FactSet, predicate: str) -> FactSet:
     if isinstance(facts, Momentary | Kept) or facts.run(predicate) is not None:
         return facts
     return Momentary(facts.tables, {predicate: facts.ids(predicate)})
+
+
+def _scattered(facts: Facts, predicate: str) -> Momentary | None:
+    """Facts that are anywhere among the others: a join through the index of all would look at the status of each."""
+    own = own_snapshot(facts)
+    return own if isinstance(own, Momentary) and own.run(predicate) is None else None
 
 
 def own_snapshot(facts: Facts) -> FactSet:

@@ -7,6 +7,7 @@ all files of the folder together (docs/decisions/0034).
 """
 
 from holdfast.backends.memory.kernels.arguments import FROM_BINDING, FROM_CONSTANT, FROM_FACT, FROM_PLACE
+from holdfast.backends.memory.kernels.cascades import cascade
 from holdfast.backends.memory.kernels.hashing import move_slots, spread_slots
 from holdfast.backends.memory.kernels.indexes import grow_index, rows_of_keys, settle_index
 from holdfast.backends.memory.kernels.joins import expand, reject, spread_groups
@@ -34,6 +35,7 @@ __all__ = [
     "FROM_FACT",
     "FROM_PLACE",
     "among",
+    "cascade",
     "compare",
     "count",
     "distinct",

@@ -90,7 +90,7 @@ def _read_run(ids, place, length, status, visible, rank_of_fact, shown, joined):
 
 
 @njit(inline="always")
-def _late(rank, spans):
+def late(rank, spans):
     """The rank to compare: one that a rule saw together with later ones counts as the last of them."""
     for k in range(0, len(spans), 2):
         if spans[k] <= rank <= spans[k + 1]:
@@ -206,7 +206,7 @@ def tally_ranked(
                         if len(rank_of_fact):
                             rank = max(rank, rank_of_fact[row])
                         value = rows[row, others[source]]
-                        rank = _late(rank, spans)
+                        rank = late(rank, spans)
                         if not _count(value, rank, here, known):
                             if m == out.shape[0]:
                                 places[len(places) - 1] = here
@@ -220,7 +220,7 @@ def tally_ranked(
                     _read_run(ids, place, length, status, visible, rank_of_fact, shown, joined)
                     for k in range(length):
                         if shown[k]:
-                            rank = _late(max(highest[i], joined[k]), spans)
+                            rank = late(max(highest[i], joined[k]), spans)
                             value = values[place - k, source]
                             if not _count(value, rank, here, known):
                                 if m == out.shape[0]:
