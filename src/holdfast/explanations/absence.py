@@ -200,7 +200,7 @@ def reasons(source: Matcher, goal: Fact) -> dict[Fact, tuple[Obstacle, ...]]:
 
 def obstacle(source: Matcher, rule: RuleHead, pattern: FactPattern) -> Obstacle | None:
     """Where one rule fails; None if its head does not even fit."""
-    start = source.started(rule.head, pattern, {})
+    start = source.started(rule, pattern)
     if start is None:
         return None
     body = [*conjuncts(rule.body), *start[1]]

@@ -6,7 +6,7 @@ any proof of it must break.  A value that nothing determines is taken from the v
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from heapq import heappop, heappush
 from itertools import combinations, islice, product
 from typing import Any, Protocol, TypeAlias
@@ -39,14 +39,14 @@ class Edit:
 class EditableFacts(FactSource, Protocol):
     """Facts of a state, and what may be done to them."""
 
-    def started(self, head: tree.Atom, pattern: FactPattern, b: Binding) -> tuple[Binding, list[tree.Formula]] | None:
+    def started(self, rule: RuleHead, pattern: FactPattern) -> tuple[Binding, list[tree.Formula]] | None:
         """What a pattern says of the head's variables, and the equations that are left of it."""
         ...
 
     def solve(
-        self, formula: tree.Formula, given: list[Binding], around: frozenset[str], used: frozenset[str]
+        self, items: Iterable[tree.Formula], given: list[Binding], around: frozenset[str], used: frozenset[str]
     ) -> list[Binding]:
-        """All ways to extend bindings so that a formula holds."""
+        """All ways to extend bindings so that conditions hold."""
         ...
 
     def bindings_in_order(self, found: list[Binding]) -> list[Binding]:
@@ -137,7 +137,7 @@ class Candidates:
         name, pattern = goal
         yield from (Edit(True, (name, row)) for row in self._filled(name, pattern))
         for rule in self._source.heads.get((name, len(pattern)), ()):
-            start = self._source.started(rule.head, (self._source.group(goal) or goal)[1], {})
+            start = self._source.started(rule, (self._source.group(goal) or goal)[1])
             if start is None:
                 continue
             for items in alternatives(rule.body):
@@ -225,7 +225,7 @@ class Candidates:
         used = frozenset().union(*map(variables, items)) if items else frozenset[str]()
         while items:
             try:
-                return self._source.solve(tree.Conjunction(tuple(items), span=items[0].span), [start], around, used)
+                return self._source.solve(items, [start], around, used)
             except NoValue:
                 rest: list[tree.Formula] = [item for item in items if isinstance(item, tree.Atom) and not is_test(item)]
                 items = rest if len(rest) < len(items) else []

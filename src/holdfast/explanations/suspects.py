@@ -184,16 +184,15 @@ class _Hunt:
         """The first way in which conditions hold."""
         if not items:
             return start
-        body = tree.Conjunction(tuple(items), span=items[0].span)
         try:
-            found = self._source.solve(body, [start], around, frozenset().union(*map(variables, items)))
+            found = self._source.solve(items, [start], around, frozenset().union(*map(variables, items)))
         except NoValue:
             return None
         return next(iter(self._source.bindings_in_order(found) if len(found) <= _COMPARED else found), None)
 
     def _holds(self, item: tree.Formula, b: Binding, around: frozenset[str]) -> bool:
         try:
-            return bool(self._source.solve(item, [b], around, frozenset()))
+            return bool(self._source.solve([item], [b], around, frozenset()))
         except NoValue:
             return True  # nothing can be said of it
 

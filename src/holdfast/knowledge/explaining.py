@@ -13,10 +13,11 @@ from holdfast.arguments import expect, expect_number
 from holdfast.backends.memory.arithmetic import Undefined as EngineUndefined
 from holdfast.backends.memory.functors import Bindings, evaluate
 from holdfast.errors import Diagnostic, EvaluationError, LimitReached, UsageError
+from holdfast.explanations.conditions import Match
 from holdfast.explanations.matching import ANY, Fact, FactPattern, Matcher, fits
 from holdfast.explanations.proof import Proof
 from holdfast.explanations.search import Explainer, SearchLimit
-from holdfast.explanations.terms import FUNCTIONS, NOTHING, Float, NoValue, Unknown, is_test, text_of, value_of
+from holdfast.explanations.terms import FUNCTIONS, NOTHING, Float, NoValue, Unknown, text_of, value_of
 from holdfast.explanations.ways import Derivations, Supports, derivations, supports
 from holdfast.knowledge.far_lookup import FarLookup
 from holdfast.knowledge.loading import load
@@ -24,7 +25,7 @@ from holdfast.knowledge.materialisation import ReadState
 from holdfast.knowledge.origins import Rules
 from holdfast.knowledge.relations import the_relation, written_name
 from holdfast.language import tree
-from holdfast.language.syntax import alternatives, many_valued
+from holdfast.language.syntax import alternatives
 from holdfast.program.functors import FUNCTORS
 from holdfast.program.model import Apply, Const, Relation
 from holdfast.values import Row, Type, Value
@@ -255,18 +256,15 @@ class StoredFacts(Matcher):
     def _asked_first(self, fact: Fact) -> Iterator[Fact]:
         """The patterns of atoms of rules that derive a fact, as far as the fact determines them."""
         for rule in self.heads.get((fact[0], len(fact[1])), ()):
-            start = self.started(rule.head, fact[1], {})
-            for items in alternatives(rule.body) if start is not None else ():
-                for atom in items:
-                    if (
-                        start is not None
-                        and isinstance(atom, tree.Atom)
-                        and not is_test(atom)
-                        and not many_valued(atom)
-                    ):
-                        name, fixed, _, _ = self._shape(atom, frozenset(start[0]))
-                        pattern = self._pattern(fixed, start[0])
-                        yield from [(name, pattern)] if NOTHING not in pattern else []
+            start = self.started(rule, fact[1])
+            if start is None:
+                continue
+            for items in alternatives(rule.body):
+                seen = self._scopes_of(items, frozenset(), rule.head_variables)
+                for atom in (item for item in items if isinstance(item, tree.Atom)):
+                    step = self._steps_of(atom, frozenset(start[0]), seen)[0]
+                    if isinstance(step, Match) and NOTHING not in (pattern := self._pattern(step, start[0])):
+                        yield step.relation, pattern
 
     def fan_out(self, name: str, patterns: Sequence[FactPattern]) -> float:
         """How many facts fit patterns; the size of the relation, where counting them would be a job."""
