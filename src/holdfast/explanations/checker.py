@@ -9,6 +9,8 @@ there are no more facts than some: `complete` lists patterns with all facts that
 other: if every rule, run over them, gives nothing that they do not have, the least model has no more than they have.
 In a stratified program what a negation or an aggregate asks is decided below it, so the two kinds cannot go in circles.
 A fact of a limit relation, with min or max in its heads, is proved by one offer, and by a list that has no better one.
+A sum that depends on itself is like a maximum, but that smaller ones, of fewer members, are proved before it as lower
+bounds.  Rules of the same recursion may use them, which read the sum only from below.
 """
 
 from __future__ import annotations
@@ -67,8 +69,6 @@ def _typed(rules: tree.Program, facts: Mapping[str, Iterable[Row]]) -> tuple[Pro
         given[name] = [row for key in called for row in facts.get(key, ()) if len(row) == relation.arity]
     hints = {(name, i): type for name, rows in given.items() for i, type in enumerate(sniff_rows(rows))}
     program = check(rules, hints)  # which refuses negation and aggregates in circles
-    if any(node.sums for node in program.nodes):
-        raise _rejected("a sum or count depends on itself")
     return program, {name: [*given[name], *program.facts.get(name, ())] for name in given}
 
 
@@ -91,6 +91,7 @@ class _Checker:
         self.complete: dict[Ground, list[GroundRow]] = {}
         self.asked: set[Ground] = set()  # lists that were used
         self.proved: set[Ground] = set()
+        self.bounds: set[Ground] = set()  # lower bounds of sums among them
         self.needed: set[Ground] = set()  # conclusions that were used
         self.premises: list[Ground] | None = None  # of the inference that is being checked
         self.absent: set[Ground] = set()  # patterns without facts that a negation or aggregate asked for
@@ -116,6 +117,8 @@ class _Checker:
                 raise _rejected(f"{self.given['absent']} is not absent")
         elif not inferences or inferences[-1][0] != self.terms.fact(self.given["finalConclusion"], whole=True):
             raise _rejected("the last conclusion is not the final one")
+        elif inferences[-1][0] in self.bounds:
+            raise _rejected("the final conclusion is a lower bound")
         else:
             self.needed.add(inferences[-1][0])
         checked: set[Ground] = set()
@@ -138,7 +141,9 @@ class _Checker:
         else:
             self._check_rule(conclusion, premises, inference)
         if (name, len(row)) in self.limits and self._all(name, self._group(name, row), False) != [row]:
-            raise _rejected(f"{inference['conclusion']} is not the best of its group")
+            if not (inference.get("lowerBound") and any(rule.has_aggregates for rule in self.rules[name, len(row)])):
+                raise _rejected(f"{inference['conclusion']} is not the best of its group")
+            self.bounds.add(conclusion)
 
     def _check_rule(self, conclusion: Ground, premises: list[Ground], inference: Mapping[str, Any]) -> None:
         self.premises, self.absent = premises, set()
@@ -152,7 +157,10 @@ class _Checker:
 
     def _follows(self, rule: RuleHead, conclusion: Ground, given: Substitution) -> bool:
         """Whether an instance has just these premises and values; all are looked at, for what they rest on."""
+        bounds = self.bounds.intersection(self.premises or ())
         if not given.keys() <= bound_in(rule.body, rule.head_variables):
+            return False
+        if not rule.growing.issuperset((name, len(row)) for name, row in bounds):
             return False
         found = [b for _, b in self.evaluator.instances(rule, conclusion[1], given)]
         return any(set(b.get(_PREMISES, ())) == set(self.premises or ()) and _plain(b) == _plain(given) for b in found)
@@ -241,7 +249,7 @@ class _Evaluator:
             self._ways[rule, known] = self._conditions.ways(items, known, none, rule.head_variables, rule.gives(known))
         found = []
         for way in self._ways[rule, known]:
-            found += self._followed((*way.steps, *way.then), start, rule.has_aggregates)
+            found += self._followed((*way.steps, *way.then), start, rule.is_exact)
         for values, b in _grouped(rule, found) if rule.has_aggregates else ((_columns(rule, b), b) for b in found):
             row = tuple(map(value_of, values, rule.kinds))
             near = tuple(map(as_close, row, pattern)) if rule.has_aggregates else row
@@ -311,7 +319,9 @@ def _grouped(rule: RuleHead, found: Iterable[Substitution]) -> Iterator[tuple[Gr
         groups.setdefault(key, []).append(b)
     for members in groups.values():
         columns = zip(*(_columns(rule, b) for b in {_plain(b): b for b in members}.values()), strict=True)
-        pairs = zip(rule.functions, map(list, columns), strict=True)
+        pairs = [*zip(rule.functions, map(list, columns), strict=True)]
+        if rule.limit is not None and any(function == "sum" and min(values) < 0 for function, values in pairs):
+            raise _rejected(f"{rule.name} adds up a negative number in its own recursion")
         row = tuple(aggregated(function, values) if function else values[0] for function, values in pairs)
         shared = {n: v for n, v in members[0].items() if all(n in b and b[n] == v for b in members)}
         yield row, {**shared, _PREMISES: tuple(fact for b in members for fact in b.get(_PREMISES, ()))}

@@ -98,7 +98,7 @@ class Matcher:
     ) -> Iterator[tuple[int, FactPattern, Binding]]:
         """The instances of a rule whose heads fit patterns: the pattern's number, the head's values, the binding."""
         for known, starts in _together(rule, goals).items():
-            for found in self._ways(rule.asks(known), starts, _NONE, rule.head_variables, rule.has_aggregates):
+            for found in self._ways(rule.asks(known), starts, _NONE, rule.head_variables, rule.is_exact):
                 for b in self._headed(rule, known, found):
                     pattern, row = goals[b[GOAL]][0], tuple(map(value_of, (b[n] for n in rule.columns), rule.kinds))
                     near = tuple(map(as_close, row, pattern)) if rule.has_aggregates else row
@@ -122,7 +122,7 @@ class Matcher:
             list(self.instances(rule, goals))
             return
         for known, starts in _together(rule, goals).items():
-            items, exact = rule.asks(known), rule.has_aggregates
+            items, exact = rule.asks(known), rule.is_exact
             list(self._ways(items, starts, _NONE, rule.head_variables, exact, only_ask=True))
 
     def _headed(self, rule: RuleHead, known: frozenset[str], found: list[Binding]) -> Iterable[Binding]:

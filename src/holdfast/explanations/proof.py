@@ -54,6 +54,7 @@ class ProofStep:
     aggregates: tuple[Mapping[str, str], ...] = ()  # of the rule: function, what it is over, value
     limit: str = ""  # min or max, of a limit relation: then it is the first of the aggregates
     module: str = ""  # what found it, if not the rules one by one
+    is_bound: bool = False  # whether its conclusion is a lower bound of a sum, and no fact
 
     @property
     def is_asserted(self) -> bool:
@@ -76,6 +77,7 @@ class ProofStep:
             found |= {"absent": list(map(fact_text, self.absent))} if self.absent else {}
             found |= {"aggregate": list(map(dict, self.aggregates))} if self.aggregates else {}
             found |= {"module": self.module} if self.module else {}
+            found |= {"lowerBound": True} if self.is_bound else {}
         return found
 
 
@@ -111,7 +113,8 @@ class _ShownStep:
     @property
     def how(self) -> str:
         """By which rule."""
-        return f"by {self.step.rule_name}" + (f", {self.times:,} times" if self.times > 1 else "")
+        bound = "a lower bound " if self.step.is_bound else ""
+        return f"{bound}by {self.step.rule_name}" + (f", {self.times:,} times" if self.times > 1 else "")
 
 
 @dataclass(frozen=True, eq=False)

@@ -111,6 +111,7 @@ class Instance:
     binding: Mapping[str, object]
     premises: tuple[Fact, ...]
     module: str = ""  # what found it, if not a search by rules
+    is_bound: bool = False  # whether its conclusion is a sum of a part of the members
 
 
 class SearchLimit:
@@ -182,6 +183,8 @@ class Search:
                 below = dict.fromkeys(premise for fact in frontier for premise in self._promising(fact))
                 frontiers[goal] = [fact for fact in below if fact not in seen[goal]]
                 seen[goal].update(frontiers[goal])
+        if any(goal not in self.rank for goal in new):
+            self._go_by_stages()
         for goal in new:
             if goal not in self.rank:
                 raise Unknown(f"{fact_text(goal)} holds, and the rules as they are written give no proof of it")
@@ -237,6 +240,35 @@ class Search:
                     if rank < self.rank.get(user.conclusion, rank + 1):
                         self.rank[user.conclusion] = rank
                         waiting.append(user.conclusion)
+
+    def _go_by_stages(self) -> None:
+        """Rank what rests on sums that depend on themselves: fewer members give a lower bound, which may be enough."""
+        bounds: dict[Fact, Fact] = {}
+        tried: set[tuple[Instance, tuple[Fact, ...]]] = set()
+        inside = [i for some in self._instances.values() for i in some if i.rule.growing]
+        before = -1
+        while before < len(tried):
+            before = len(tried)
+            for instance in (i for i in inside if i.conclusion not in self.rank):
+                self._source.tick(len(instance.premises))
+                premises = tuple(p if p in self.rank else bounds.get(p, p) for p in instance.premises)
+                ranked, is_sum = tuple(p for p in premises if p in self.rank), instance.rule.has_aggregates
+                if (instance, ranked) not in tried and (len(ranked) == len(premises) or (is_sum and ranked)):
+                    tried.add((instance, ranked))
+                    for new in self._source.together(partial(self._staged, instance, ranked)):
+                        bounds[instance.conclusion] = new.conclusion
+                        self._given.setdefault(new.conclusion, False)
+                        self._instances.setdefault(new.conclusion, []).append(new)
+                        self._try(new)
+
+    def _staged(self, instance: Instance, premises: tuple[Fact, ...]) -> list[Instance]:
+        """What a rule gives with other premises: a sum of them, or the same conclusion."""
+        name, row = instance.conclusion
+        pattern = (self._source.group((name, row)) or (name, row))[1] if instance.rule.has_aggregates else row
+        return [
+            Instance((name, value), instance.rule, b, tuple(dict.fromkeys(b.get(USED, ()))), is_bound=value != row)
+            for value, b in with_premises(self._source, instance.rule, (pattern, {}), premises)
+        ]
 
     def best(self, fact: Fact) -> Instance | None:
         """The instance by which a ranked fact is proved: of the least rank, with the fewest premises; None if it was
@@ -442,11 +474,9 @@ def inference(source: FactSource, instance: Instance) -> tuple[ProofStep, dict[F
     """A rule instance as a step of a proof, and the patterns that its negations and aggregates ask about."""
     fact, written = instance.conclusion, instance.rule
     own = {name: value for name, value in instance.binding.items() if not name.startswith(" ")}
-    source.asked, source.absent, source.premises = {}, {}, instance.premises
-    try:
-        found = [dict.fromkeys(b.get(USED, ())) for _, _, b in source.instances(written, [(fact[1], own)])]
-    finally:
-        source.premises = None
+    source.asked, source.absent = {}, {}
+    instances = with_premises(source, written, (fact[1], own), instance.premises)
+    found = [dict.fromkeys(b.get(USED, ())) for _, b in instances]
     same = (tuple(used) for used in found if used.keys() == set(instance.premises))
     text, absent = show_rule(replace(written.rule, attributes=())).strip(), tuple(source.absent)
     step = ProofStep(
@@ -458,16 +488,28 @@ def inference(source: FactSource, instance: Instance) -> tuple[ProofStep, dict[F
         next(same, instance.premises),  # in the order in which a checker matches them
         absent,
         aggregates=tuple(_aggregates(written, fact, own)),
-        limit=written.limit[1] if written.limit is not None else "",
+        limit=written.limit[1] if written.limit is not None and not written.has_aggregates else "",
         module=instance.module,
+        is_bound=instance.is_bound,
     )
     return step, source.asked
+
+
+def with_premises(
+    source: FactSource, rule: RuleHead, goal: tuple[FactPattern, Binding], premises: Sequence[Fact]
+) -> list[tuple[FactPattern, Binding]]:
+    """The instances of a rule over some premises."""
+    source.premises = premises
+    try:
+        return [(row, b) for _, row, b in source.instances(rule, [goal])]
+    finally:
+        source.premises = None
 
 
 def _aggregates(rule: RuleHead, fact: Fact, own: Mapping[str, Any]) -> Iterator[dict[str, str]]:
     """What the aggregates of a rule are over and, where a column or a variable has it, their value."""
     functions = [(i, a.function) for i, a in enumerate(rule.head.arguments) if isinstance(a, tree.HeadAggregate)]
-    for place, function in functions if rule.limit is None else [rule.limit]:
+    for place, function in functions or ([rule.limit] if rule.limit is not None else []):
         yield {"function": function, "over": show_formula(rule.body), "value": text_of(fact[1][place])}
     for item in (item for item in nodes(rule.body) if isinstance(item, tree.Comparison)):
         for here, there in ((item.left, item.right), (item.right, item.left)):

@@ -13,6 +13,7 @@ from holdfast.language import parse_body, tree
 from holdfast.language.editing import name_of
 from holdfast.language.syntax import conjuncts, variables
 from holdfast.program.model import Program
+from holdfast.program.sums import SUMS
 from holdfast.values.structures import Kind
 
 _EQUIVALENCE = {
@@ -32,6 +33,7 @@ class RuleHead:
     rule: tree.Rule
     terms: Terms
     limit: tuple[int, str] | None = None  # the column of a limit relation, and min or max
+    growing: frozenset[tuple[str, int]] = frozenset()  # limit relations of its circle, if it has sums
 
     @cached_property
     def place(self) -> tuple[str, int]:
@@ -57,6 +59,11 @@ class RuleHead:
     def has_aggregates(self) -> bool:
         """Whether its head aggregates what its body gives."""
         return any(self.functions)
+
+    @cached_property
+    def is_exact(self) -> bool:
+        """Whether it has to know all that its body gives: a sum of its own circle only grows."""
+        return self.has_aggregates and self.limit is None
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
@@ -106,6 +113,7 @@ def rules_by_head(program: Program, terms: Terms) -> dict[tuple[str, int], list[
 
 def written_rules(program: Program, terms: Terms) -> Iterator[RuleHead]:
     """The rules that are written, and those of relations that are declared `eqrel`."""
+    circles = _growing(program)
     for item in program.written:
         if isinstance(item, tree.Declaration) and "eqrel" in item.qualifiers:
             for name in item.names:
@@ -113,13 +121,28 @@ def written_rules(program: Program, terms: Terms) -> Iterator[RuleHead]:
         elif isinstance(item, tree.Rule):
             assert item.body is not None, "facts are left out"
             for head in item.heads:
-                shown, limit = _offered(head)
-                yield RuleHead(name_of(item), shown, item.body, item, terms, limit)
+                place = terms.relation(head.name), len(head.arguments)
+                growing = circles.get(place, frozenset())
+                shown, limit = _offered(head, place in growing)
+                yield RuleHead(name_of(item), shown, item.body, item, terms, limit, growing)
 
 
-def _offered(head: tree.Atom) -> tuple[tree.Atom, tuple[int, str] | None]:
+def _growing(program: Program) -> dict[tuple[str, int], frozenset[tuple[str, int]]]:
+    """For the relations of each circle with sums those that have limits in it: a sum is one of them."""
+    found = {}
+    for node in program.nodes:
+        relations = [program.relations[name] for name in node.predicates if node.sums]
+        places = {each.name: (each.name.removesuffix(f"/{each.arity}"), each.arity) for each in relations}
+        limits = frozenset(place for name, place in places.items() if name in node.limits)
+        found.update(dict.fromkeys(places.values(), limits))
+    return found
+
+
+def _offered(head: tree.Atom, grows: bool) -> tuple[tree.Atom, tuple[int, str] | None]:
     """A head; of a limit relation, whose only aggregate is min or max, what it offers, with the column and which."""
     found = [(i, a.function) for i, a in enumerate(head.arguments) if isinstance(a, tree.HeadAggregate)]
+    if len(found) == 1 and grows and found[0][1] in SUMS:
+        return head, (found[0][0], "max")
     if len(found) != 1 or found[0][1] not in ("min", "max"):
         return head, None
     terms = tuple(a.target if isinstance(a, tree.HeadAggregate) else a for a in head.arguments)
