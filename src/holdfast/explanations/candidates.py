@@ -6,15 +6,15 @@ any proof of it must break.  A value that nothing determines is taken from the v
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from heapq import heappop, heappush
 from itertools import combinations, islice, product
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 from holdfast.explanations.absence import known_pattern
-from holdfast.explanations.matching import ANY, Binding, Fact, FactPattern, only
+from holdfast.explanations.matching import ANY, Binding, Fact, FactPattern, Matcher, only
 from holdfast.explanations.scope import bindable
-from holdfast.explanations.search import Explainer, FactSource, SearchLimit
+from holdfast.explanations.search import Explainer, SearchLimit
 from holdfast.explanations.terms import NoValue, Unknown, is_test
 from holdfast.explanations.written_rules import RuleHead
 from holdfast.language import tree
@@ -36,28 +36,6 @@ class Edit:
     fact: Fact
 
 
-class EditableFacts(FactSource, Protocol):
-    """Facts of a state, and what may be done to them."""
-
-    def started(self, rule: RuleHead, pattern: FactPattern) -> tuple[Binding, list[tree.Formula]] | None:
-        """What a pattern says of the head's variables, and the equations that are left of it."""
-        ...
-
-    def solve(
-        self, items: Iterable[tree.Formula], given: list[Binding], around: frozenset[str], used: frozenset[str]
-    ) -> list[Binding]:
-        """All ways to extend bindings so that conditions hold."""
-        ...
-
-    def bindings_in_order(self, found: list[Binding]) -> list[Binding]:
-        """Bindings by their values."""
-        ...
-
-    def value(self, term: tree.Term, b: Binding) -> Any:
-        """The value of a term whose variables are bound."""
-        ...
-
-
 _Task: TypeAlias = tuple[int, int, Callable[[], Iterator["Edit | _Step"]]]
 _Step: TypeAlias = tuple[int, Callable[[], Iterator["Edit | _Step"]]]
 Values: TypeAlias = Callable[[str, int, int], Sequence[Any]]
@@ -69,7 +47,7 @@ class Candidates:
 
     def __init__(
         self,
-        source: EditableFacts,
+        source: Matcher,
         may: Callable[[Edit], bool],
         values: Values,
         limit: SearchLimit,

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from holdfast.errors import Diagnostic, ExitCode, HoldfastError
-from holdfast.explanations.conditions import Absent, Conditions, Each, Gather, Let, Match, Parts, Step, Test, Way
+from holdfast.explanations.conditions import Absent, Each, Gather, Let, Match, Parts, Step, Test, Way
 from holdfast.explanations.scope import bound_in
 from holdfast.explanations.terms import NOTHING, NoValue, Terms, aggregated, alike, as_close, passes, spanned, value_of
 from holdfast.explanations.written_rules import RuleHead, rules_by_head
@@ -36,6 +36,7 @@ ASSERTED = "Asserted"
 GroundRow: TypeAlias = tuple[Any, ...]
 Ground: TypeAlias = tuple[str, GroundRow]
 Substitution: TypeAlias = dict[str, Any]
+Instance: TypeAlias = tuple[GroundRow, Substitution]
 _FREE = None  # in a pattern: any value
 _PREMISES = " premises"  # in a substitution: the facts that atoms were matched with
 
@@ -65,8 +66,8 @@ def _typed(rules: tree.Program, facts: Mapping[str, Iterable[Row]]) -> tuple[Pro
     """The program with its types, where facts determine those that are not declared, and the facts by relation."""
     given: dict[str, list[Row]] = {}
     for name, relation in outline(rules).items():
-        called = {name, relation.display}
-        given[name] = [row for key in called for row in facts.get(key, ()) if len(row) == relation.arity]
+        rows = (row for key in {name, relation.display} for row in facts.get(key, ()))
+        given[name] = [row for row in rows if len(row) == relation.arity]
     hints = {(name, i): type for name, rows in given.items() for i, type in enumerate(sniff_rows(rows))}
     program = check(rules, hints)  # which refuses negation and aggregates in circles
     return program, {name: [*given[name], *program.facts.get(name, ())] for name in given}
@@ -82,8 +83,7 @@ class _Checker:
         self.given, self.terms = given, Terms(program)
         self.rules = rules_by_head(program, self.terms)
         self.evaluator = _Evaluator(self.terms, self._looked_up)
-        heads = (rule for rules in self.rules.values() for rule in rules)
-        self.limits = {rule.place: rule.limit for rule in heads if rule.limit is not None}
+        self.limits = {r.place: r.limit for rules in self.rules.values() for r in rules if r.limit is not None}
         named = ((name.removesuffix(f"/{len(row)}"), row) for name, rows in facts.items() for row in rows)
         self.explicit: dict[tuple[str, int], list[GroundRow]] = {}
         for name, row in {(name, tuple(map(value_of, row, self.terms.kinds(name, len(row))))) for name, row in named}:
@@ -115,12 +115,11 @@ class _Checker:
         if "absent" in self.given:
             if self._looked_up(*self.terms.fact(self.given["absent"]), exact=False):
                 raise _rejected(f"{self.given['absent']} is not absent")
-        elif not inferences or inferences[-1][0] != self.terms.fact(self.given["finalConclusion"], whole=True):
-            raise _rejected("the last conclusion is not the final one")
-        elif inferences[-1][0] in self.bounds:
-            raise _rejected("the final conclusion is a lower bound")
         else:
-            self.needed.add(inferences[-1][0])
+            final = self.terms.fact(self.given["finalConclusion"], whole=True)
+            if not inferences or inferences[-1][0] != final or final in self.bounds:
+                raise _rejected("the last conclusion is not the final one, or is a lower bound")
+            self.needed.add(final)
         checked: set[Ground] = set()
         while waiting := self.asked - checked:
             for name, pattern in waiting:
@@ -157,10 +156,8 @@ class _Checker:
 
     def _follows(self, rule: RuleHead, conclusion: Ground, given: Substitution) -> bool:
         """Whether an instance has just these premises and values; all are looked at, for what they rest on."""
-        bounds = self.bounds.intersection(self.premises or ())
-        if not given.keys() <= bound_in(rule.body, rule.head_variables):
-            return False
-        if not rule.growing.issuperset((name, len(row)) for name, row in bounds):
+        bounds = {(name, len(row)) for name, row in self.bounds.intersection(self.premises or ())}
+        if not (bounds <= rule.growing and given.keys() <= bound_in(rule.body, rule.head_variables)):
             return False
         found = [b for _, b in self.evaluator.instances(rule, conclusion[1], given)]
         return any(set(b.get(_PREMISES, ())) == set(self.premises or ()) and _plain(b) == _plain(given) for b in found)
@@ -232,12 +229,10 @@ class _Evaluator:
     """Finds the instances of rules: slow and simple, one substitution at a time, facts looked up by a function."""
 
     def __init__(self, terms: Terms, look: Callable[[str, GroundRow, bool], Iterable[GroundRow]]) -> None:
-        self._terms, self._look, self._conditions = terms, look, Conditions(terms)
+        self._terms, self._look = terms, look
         self._ways: dict[tuple[RuleHead, frozenset[str]], Sequence[Way]] = {}
 
-    def instances(
-        self, rule: RuleHead, pattern: GroundRow, given: Substitution
-    ) -> Iterator[tuple[GroundRow, Substitution]]:
+    def instances(self, rule: RuleHead, pattern: GroundRow, given: Substitution) -> Iterator[Instance]:
         """The instances of a rule whose heads fit a pattern: the head's values, and the substitution.
 
         What is `given` must not narrow a group down.
@@ -245,13 +240,12 @@ class _Evaluator:
         start = {**({} if rule.has_aggregates else given), **rule.asked(pattern)}
         known = frozenset(start)
         if (rule, known) not in self._ways:
-            items, none = rule.asks(known), frozenset[str]()
-            self._ways[rule, known] = self._conditions.ways(items, known, none, rule.head_variables, rule.gives(known))
+            self._ways[rule, known] = rule.ways(known)
         found = []
         for way in self._ways[rule, known]:
             found += self._followed((*way.steps, *way.then), start, rule.is_exact)
-        for values, b in _grouped(rule, found) if rule.has_aggregates else ((_columns(rule, b), b) for b in found):
-            row = tuple(map(value_of, values, rule.kinds))
+        for b in _grouped(rule, found) if rule.has_aggregates else found:
+            row = tuple(value_of(b[name], kind) for name, kind in zip(rule.columns, rule.kinds, strict=True))
             near = tuple(map(as_close, row, pattern)) if rule.has_aggregates else row
             if _fits(near, pattern):
                 yield near, b
@@ -285,7 +279,7 @@ class _Evaluator:
                 ends = [self._terms.value(term, b) for term in terms]
                 yield from ({**b, variable: value} for value in spanned(*alike(ends)) if NOTHING not in ends)
             case Absent(sees=sees, ways=ways):
-                seen = {name: b[name] for name in sees}
+                seen = {name: b[name] for name in sees}  # all ways are looked at, for what they ask
                 if not [new for way in ways for new in self._followed(way.steps, seen, True)]:
                     yield b
             case Gather():
@@ -307,24 +301,20 @@ class _Evaluator:
                 yield {**b, **some, step.name: as_close(value, b.get(step.wanted)), _PREMISES: facts}
 
 
-def _columns(rule: RuleHead, b: Substitution) -> GroundRow:
-    return tuple(b[name] for name in rule.columns)
-
-
-def _grouped(rule: RuleHead, found: Iterable[Substitution]) -> Iterator[tuple[GroundRow, Substitution]]:
+def _grouped(rule: RuleHead, found: Iterable[Substitution]) -> Iterator[Substitution]:
     """The aggregates of a head, computed anew over the distinct substitutions of each group."""
+    columns = [*zip(rule.columns, rule.functions, strict=True)]
     groups: dict[GroundRow, list[Substitution]] = {}
     for b in found:
-        key = tuple(b[name] for name, function in zip(rule.columns, rule.functions, strict=True) if not function)
-        groups.setdefault(key, []).append(b)
+        groups.setdefault(tuple(b[name] for name, function in columns if not function), []).append(b)
     for members in groups.values():
-        columns = zip(*(_columns(rule, b) for b in {_plain(b): b for b in members}.values()), strict=True)
-        pairs = [*zip(rule.functions, map(list, columns), strict=True)]
-        if rule.limit is not None and any(function == "sum" and min(values) < 0 for function, values in pairs):
-            raise _rejected(f"{rule.name} adds up a negative number in its own recursion")
-        row = tuple(aggregated(function, values) if function else values[0] for function, values in pairs)
-        shared = {n: v for n, v in members[0].items() if all(n in b and b[n] == v for b in members)}
-        yield row, {**shared, _PREMISES: tuple(fact for b in members for fact in b.get(_PREMISES, ()))}
+        distinct = {_plain(b): b for b in members}.values()
+        new = {n: v for n, v in members[0].items() if all(n in b and b[n] == v for b in members)}
+        for name, function in (each for each in columns if each[1]):
+            new[name] = aggregated(function, [b[name] for b in distinct])
+            if rule.limit is not None and function == "sum" and min(b[name] for b in distinct) < 0:
+                raise _rejected(f"{rule.name} adds up a negative number in its own recursion")
+        yield {**new, _PREMISES: tuple(fact for b in members for fact in b.get(_PREMISES, ()))}
 
 
 def _plain(b: Substitution) -> frozenset[tuple[str, Any]]:

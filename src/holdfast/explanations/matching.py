@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from typing import Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from holdfast.explanations.conditions import Absent, Each, Gather, Let, Match, Parts, Step, Test, Way, equation
 from holdfast.explanations.scope import FormulaScope, costs, scopes
@@ -27,6 +27,9 @@ from holdfast.language.syntax import alternatives, is_pattern, nodes, variables
 from holdfast.program.model import Program
 from holdfast.values.model import Record
 
+if TYPE_CHECKING:
+    from holdfast.explanations.search import SearchLimit
+
 T = TypeVar("T")
 Binding: TypeAlias = dict[str, Any]
 FactPattern: TypeAlias = tuple[Any, ...]
@@ -39,7 +42,13 @@ _NONE: frozenset[str] = frozenset()
 
 
 class Matcher:
-    """A program as written, and what satisfies its bodies."""
+    """A program as written, and what satisfies its bodies; a subclass knows the facts."""
+
+    premises: Sequence[Fact] | None
+    asked: dict[Fact, bool]
+    absent: dict[Fact, None]
+    exact: dict[Fact, None]
+    limit: SearchLimit | None
 
     def __init__(self, program: Program) -> None:
         written = written_program(program)
@@ -88,6 +97,21 @@ class Matcher:
     def fan_out(self, name: str, patterns: Sequence[FactPattern]) -> float:
         """How many facts fit patterns, about."""
         return self.size(name, len(patterns[0]))
+
+    def together(self, work: Callable[[], T]) -> T:
+        """What some work gives; it may be done several times, so that lookups are made together where they are dear."""
+        raise NotImplementedError
+
+    def prefetch(self, facts: Sequence[Fact]) -> None:
+        """Look up what the rules ask first that derive some facts, where many lookups cost no more than one."""
+
+    def given_matching(self, name: str, patterns: Sequence[FactPattern]) -> list[FactPattern]:
+        """The facts that were given and fit one of some patterns."""
+        raise NotImplementedError
+
+    def given(self, facts: Iterable[Fact]) -> set[Fact]:
+        """Those of some facts that were given."""
+        raise NotImplementedError
 
     def some_facts(self, name: str, pattern: FactPattern, most: int) -> list[FactPattern]:
         """The first facts that fit a pattern."""

@@ -113,8 +113,7 @@ class _ShownStep:
     @property
     def how(self) -> str:
         """By which rule."""
-        bound = "a lower bound " if self.step.is_bound else ""
-        return f"{bound}by {self.step.rule_name}" + (f", {self.times:,} times" if self.times > 1 else "")
+        return f"by {self.step.rule_name}" + (f", {self.times:,} times" if self.times > 1 else "")
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,7 +127,8 @@ class Proof:
     names: ShortNames = FULL_NAMES  # in texts, trees and pictures
 
     def _shown_fact(self, fact: Fact) -> str:
-        return self.names(fact_text(fact))
+        step = self._by_conclusion.get(fact)
+        return self.names(fact_text(fact)) + (" or more" if step is not None and step.is_bound else "")
 
     @cached_property
     def _by_conclusion(self) -> dict[Fact, ProofStep]:

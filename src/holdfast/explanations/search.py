@@ -8,19 +8,18 @@ not below the goal's rank shows that the rank is the least height.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from holdfast.arguments import expect_number
 from holdfast.deadline import within
 from holdfast.errors import Diagnostic, LimitReached
 from holdfast.explanations.chains import ClosureRules, chain, closure_of
-from holdfast.explanations.matching import ANY, USED, Binding, Fact, FactPattern, order_of
+from holdfast.explanations.matching import ANY, USED, Binding, Fact, FactPattern, Matcher, order_of
 from holdfast.explanations.proof import Proof, ProofStep, fact_text
-from holdfast.explanations.short_names import ShortNames
 from holdfast.explanations.terms import Unknown, text_of
 from holdfast.explanations.written_rules import RuleHead
 from holdfast.language import tree
@@ -32,74 +31,6 @@ T = TypeVar("T")
 NOT_FOUND = "E0806"
 _AT_ONCE = 1_000  # patterns that are looked at before the next look at the clock
 _FEW = 100  # patterns of one form that are listed, however few facts there are
-
-
-class FactSource(Protocol):
-    """What the search asks: the rules, their instances over the facts there are, and which facts were given."""
-
-    heads: dict[tuple[str, int], list[RuleHead]]
-    premises: Sequence[Fact] | None
-    asked: dict[Fact, bool]
-    absent: dict[Fact, None]
-    exact: dict[Fact, None]
-    names: ShortNames
-    limit: SearchLimit | None
-
-    def name(self, name: tree.Name) -> str:
-        """The predicate of a written name."""
-        ...
-
-    def group(self, fact: Fact) -> Fact | None:
-        """The pattern of all that rules may offer beside a fact; None if its relation is no limit relation."""
-        ...
-
-    def instances(
-        self, rule: RuleHead, goals: Sequence[tuple[FactPattern, Binding]]
-    ) -> Iterator[tuple[int, FactPattern, Binding]]:
-        """The instances of a rule whose heads fit patterns."""
-        ...
-
-    def quick_instances(
-        self, rule: RuleHead, goals: Sequence[tuple[FactPattern, Binding]]
-    ) -> list[tuple[int, FactPattern, Binding]]:
-        """The same, matched in an order that looks at the sizes of relations."""
-        ...
-
-    def together(self, work: Callable[[], T]) -> T:
-        """What some work gives; it may be done several times, so that lookups are made together where they are dear."""
-        ...
-
-    def prefetch(self, facts: Sequence[Fact]) -> None:
-        """Look up what the rules ask first that derive some facts, where many lookups cost no more than one."""
-        ...
-
-    def ask(self, rule: RuleHead, patterns: Sequence[FactPattern]) -> None:
-        """Look everything up that the instances of a rule whose heads fit patterns rest on."""
-        ...
-
-    def facts(self, name: str, patterns: Sequence[FactPattern]) -> list[list[FactPattern]]:
-        """For each pattern the facts that fit it."""
-        ...
-
-    def size(self, name: str, arity: int) -> int:
-        """The number of facts of a relation."""
-        ...
-
-    def in_order(self, rows: Iterable[FactPattern]) -> list[FactPattern]:
-        """Facts by their values."""
-        ...
-
-    def tick(self, steps: int) -> None:
-        """Called before so many steps of work; raises if there is no time for them."""
-        ...
-
-    def given_matching(self, name: str, patterns: Sequence[FactPattern]) -> list[FactPattern]:
-        """The facts that were given and fit one of some patterns."""
-        ...
-
-    def given(self, facts: Iterable[Fact]) -> set[Fact]:
-        """Those of some facts that were given."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,7 +88,7 @@ def _not_found(what: str, limit: str, name: str) -> LimitReached:
 class Search:
     """Searches proofs of facts that hold.  What one search learns, the next one uses."""
 
-    def __init__(self, source: FactSource, limit: SearchLimit, *, chains: bool = True) -> None:
+    def __init__(self, source: Matcher, limit: SearchLimit, *, chains: bool = True) -> None:
         self._source, self._limit, self._chains = source, limit, chains
         if limit.seconds is not None:
             source.limit = limit
@@ -347,7 +278,7 @@ def _simplicity(instance: Instance) -> tuple[int, str, str]:
 class Explainer:
     """Makes proofs, with all that a checker needs."""
 
-    def __init__(self, source: FactSource, limit: SearchLimit) -> None:
+    def __init__(self, source: Matcher, limit: SearchLimit) -> None:
         self._source, self._limit = source, limit
         self._search = Search(source, limit)
         self._inferences: dict[Fact, ProofStep] = {}
@@ -470,7 +401,7 @@ class Explainer:
         return list(self._inferences.values())
 
 
-def inference(source: FactSource, instance: Instance) -> tuple[ProofStep, dict[Fact, bool]]:
+def inference(source: Matcher, instance: Instance) -> tuple[ProofStep, dict[Fact, bool]]:
     """A rule instance as a step of a proof, and the patterns that its negations and aggregates ask about."""
     fact, written = instance.conclusion, instance.rule
     own = {name: value for name, value in instance.binding.items() if not name.startswith(" ")}
@@ -496,7 +427,7 @@ def inference(source: FactSource, instance: Instance) -> tuple[ProofStep, dict[F
 
 
 def with_premises(
-    source: FactSource, rule: RuleHead, goal: tuple[FactPattern, Binding], premises: Sequence[Fact]
+    source: Matcher, rule: RuleHead, goal: tuple[FactPattern, Binding], premises: Sequence[Fact]
 ) -> list[tuple[FactPattern, Binding]]:
     """The instances of a rule over some premises."""
     source.premises = premises

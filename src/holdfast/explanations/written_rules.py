@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from holdfast.explanations.conditions import equation
+from holdfast.explanations.conditions import Conditions, Way, equation
 from holdfast.explanations.terms import Terms
 from holdfast.language import parse_body, tree
 from holdfast.language.editing import name_of
@@ -101,6 +101,11 @@ class RuleHead:
     def gives(self, known: Iterable[str]) -> list[tree.Formula]:
         """The equations of the columns that are not known."""
         return [each[0] for name, each in self.equations.items() if name not in known]
+
+    def ways(self, known: frozenset[str]) -> tuple[Way, ...]:
+        """The steps that find all columns when some are known."""
+        conditions, outside = Conditions(self.terms), self.head_variables
+        return conditions.ways(self.asks(known), known, frozenset(), outside, self.gives(known))
 
 
 def rules_by_head(program: Program, terms: Terms) -> dict[tuple[str, int], list[RuleHead]]:
