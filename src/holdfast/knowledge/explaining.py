@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
@@ -36,6 +37,7 @@ from holdfast.values.structures import Kind
 T = TypeVar("T")
 _OFTEN = 1_000  # facts that are matched between two looks at the clock
 _LOOKUP = 20  # facts that are matched in the time of a lookup
+_FEW = 1_000  # facts that are compared with a pattern to save a lookup
 _AT_ONCE = 10_000  # facts that are decoded between two looks at the clock
 NOT_A_FACT, NOT_EXPLAINED = "E0941", "E0942"
 
@@ -112,7 +114,9 @@ class StoredFacts(Matcher):
         if patterns and (name, len(patterns[0])) in self.heads:
             for pattern in patterns:
                 self.asked[name, pattern] = exact or self.asked.get((name, pattern), False)
-        found = self.facts(name, patterns)
+        misses, found = self._misses, self.facts(name, patterns)
+        if misses < self._misses:
+            self.prefetch([(name, pattern) for pattern in patterns])  # what their rules ask is wanted next
         if exact:
             found = [self.in_order(rows) if len(rows) > 1 else rows for rows in found]
             self.exact |= {(name, pattern): None for pattern in patterns}
@@ -125,7 +129,7 @@ class StoredFacts(Matcher):
         known = self._known.setdefault(place, {})
         by_columns: dict[tuple[int, ...], list[FactPattern]] = {}
         for pattern in dict.fromkeys(pattern for pattern in patterns if pattern not in known):
-            if ANY in pattern or not self._is_settled(place, pattern):
+            if not self._is_settled(place, pattern):
                 by_columns.setdefault(tuple(i for i, v in enumerate(pattern) if v is not ANY), []).append(pattern)
         guessed: dict[FactPattern, list[FactPattern]] = {}
         for bound, some in by_columns.items():
@@ -164,11 +168,16 @@ class StoredFacts(Matcher):
         return self.in_order(self._decoded(relation, found)) if len(codes) else []
 
     def _is_settled(self, place: tuple[str, int], row: FactPattern) -> bool:
-        """Whether what was looked up before says if a row is a fact; it is noted then."""
+        """Whether what was looked up before says if a row is a fact, or which facts fit a pattern where each lookup is
+        dear; it is noted then."""
         known = self._known[place]
-        for bound in self._wider.get(place, ()):
+        for bound in self._wider.get(place, ()) if ANY not in row or self._far is not None else ():
             wider = _masked(row, bound)
-            if wider in known:
+            if wider in known and ANY in row:
+                if len(known[wider]) <= _FEW:
+                    known[row] = [each for each in known[wider] if fits(each, row)]
+                    return True
+            elif wider in known:
                 if (place[0], wider) not in self._sets:
                     self._sets[place[0], wider] = set(known[wider])
                 known[row] = [row] if row in self._sets[place[0], wider] else []
@@ -239,12 +248,12 @@ class StoredFacts(Matcher):
 
         The order in which conditions are matched asks one after the other.
         """
-        for name, pattern in (found for fact in facts for found in self._asked_first(fact)) if self._far else ():
+        groups = [group for fact in facts if (group := self.group(fact)) is not None]
+        first = chain(groups, (found for fact in (*facts, *groups) for found in self._asked_first(fact)))
+        for name, pattern in first if self._far else ():
             place, bound = (name, len(pattern)), tuple(i for i, value in enumerate(pattern) if value is not ANY)
             known, relation = self._known.setdefault(place, {}), self._there(*place)
-            if relation is None or not bound or pattern in known:
-                continue
-            if ANY in pattern or not self._is_settled(place, pattern):
+            if relation is not None and pattern not in known and not self._is_settled(place, pattern):
                 codes = self._codes(relation, bound, [pattern])
                 if self._far is not None and len(codes) and self._far.suggest(relation, bound, codes):
                     self.facts(name, [pattern])
