@@ -164,6 +164,8 @@ class Matcher:
             distinct = {_plain(b): b for b in members}.values()
             shared = [n for n in members[0] if all(n in b and b[n] == members[0][n] for b in members)]
             facts = tuple(dict.fromkeys(fact for b in members for fact in b.get(USED, ())))
+            if not rule.is_exact:  # what is looked up exactly is in order
+                facts = tuple(sorted(facts, key=lambda fact: (fact[0], self._order_of(fact[1]))))
             functions = [pair for pair in zip(rule.columns, rule.functions, strict=True) if pair[1]]
             values = {name: aggregated(function, [b[name] for b in distinct]) for name, function in functions}
             yield {**only(members[0], shared), USED: facts, **values}
