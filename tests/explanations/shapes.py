@@ -68,6 +68,24 @@ SHAPES = {
         """,
         {"road": [TOWNS, TOWNS, [1, 2, 5]], "start": [TOWNS]},
     ),
+    "control": Shape(
+        """
+        .decl owns(a: symbol, b: symbol, n: number)
+        .decl controls(a: symbol, b: symbol)
+        .decl stake(a: symbol, b: symbol, n: number)
+        .decl votes(a: symbol, n: number)
+        .decl big(a: symbol, b: symbol, n: number)
+        .decl free(b: symbol)
+        controls(x, x) :- owns(x, _, _).
+        stake(x, y, sum(n)) :- controls(x, z), owns(z, y, n).
+        votes(x, count(z)) :- controls(x, z).
+        controls(x, y) :- stake(x, y, s), s > 2.
+        controls(x, y) :- votes(x, n), n > 1, owns(x, y, _).
+        big(x, y, s) :- stake(x, y, s), s > 1, x != y.
+        free(y) :- owns(_, y, _), !big(_, y, _).
+        """,
+        {"owns": [TOWNS, TOWNS, [0, 1, 2, 3]]},
+    ),
     "floats": Shape(
         """
         .type Weight <: float

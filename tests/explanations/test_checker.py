@@ -126,7 +126,7 @@ def test_it_shares_nothing_with_the_engine_and_the_search() -> None:
             seen.add(module)
             waiting += [name for name, _ in imported_parts(ast.parse(path.read_text(encoding="utf-8")))]
     parts = {".".join(module.split(".")[1:3]) for module in seen if module.count(".") > 1}
-    own = {f"explanations.{name}" for name in ("checker", "checked_rules", "scope", "terms", "written_rules")}
+    own = {f"explanations.{name}" for name in ("checker", "conditions", "scope", "terms", "written_rules")}
     assert {part for part in parts if part.partition(".")[0] not in ("language", "values", "program")} == own
 
 

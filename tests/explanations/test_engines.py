@@ -118,6 +118,32 @@ def test_a_level_of_a_proof_is_one_request(requests: list[str]) -> None:
     assert len(requests) <= 12
 
 
+ROADS = """
+dist(a, min(0)) :- start(a).
+dist(b, min(t + m)) :- dist(a, t), road(a, b, m).
+wide(a, max(9)) :- start(a).
+wide(b, max(n)) :- wide(a, k), road(a, b, m), n = min(k, m).
+far(y, min(1)) :- start(x), road(x, y, _).
+far(y, min(n + 1)) :- far(x, n), road(x, y, _).
+late(a) :- dist(a, t), t > 6, !start(a).
+"""
+
+
+@pytest.mark.only_in_memory("compares engines of its own")
+def test_a_level_of_the_lists_of_a_limit_relation_is_one_request(requests: list[str]) -> None:
+    dice = Random(3)
+    roads = sorted({(dice.randrange(45), dice.randrange(45), dice.randint(1, 5)) for _ in range(110)})
+    here, there = twice(ROADS, {"road": roads, "start": [roads[0][:1]]})
+    for name in ("dist", "wide", "far", "late"):
+        for row in sorted(here[name])[::20]:
+            requests.clear()
+            proof, other = there.why(fact_text((name, row))), here.why(fact_text((name, row)))
+            assert proof is not None
+            assert other is not None
+            assert len(requests) <= 2 * proof.height + 5, (name, row)
+            assert proof.to_json() == other.to_json()
+
+
 @pytest.mark.only_in_memory("compares engines of its own")
 def test_repairs_on_shards(requests: Requests, monkeypatch: pytest.MonkeyPatch) -> None:
     here, there = twice(RULES, {"edge": EDGES})

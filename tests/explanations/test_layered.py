@@ -48,6 +48,10 @@ LAYERS = {
     "arithmetic": "{new}(x, y + 1) :- {old}(x, y), y < 3.",
     "records": ".type R{n} = [a: number, b: number]\n.decl {new}r(r: R{n})\n{new}r([x, y]) :- {old}(x, y).\n"
     "{new}(y, x) :- {new}r([x, y]), {other}(y, _).",
+    "growing count": "{new}m(x, y) :- {old}(x, y).\n{new}(x, count(y)) :- {new}m(x, y).\n"
+    "{new}m(x, z) :- {new}(x, n), n > 1, {other}(z, x).",
+    "growing sum": "{new}m(x, y) :- {old}(x, y).\n{new}(x, sum(y)) :- {new}m(x, z), {other}(z, y).\n"
+    "{new}m(z, x) :- {new}(x, n), n > 2, {old}(x, z).",
     "mutual": "{new}(x, y) :- {old}(x, y).\n{new}(x, z) :- {new}m(x, y), {other}(y, z).\n"
     "{new}m(x, z) :- {new}(x, y), {old}(y, z).",
 }
@@ -59,7 +63,7 @@ def layered(dice: Random, used: Counter[str]) -> str:
     for n in range(dice.randint(1, 4)):
         name = dice.choice(list(LAYERS))
         used[name] += 1
-        more = [f"q{n}", *([f"q{n}m"] if name == "mutual" else [])]
+        more = [f"q{n}", *([f"q{n}m"] if "{new}m" in LAYERS[name] else [])]
         text += "".join(f".decl {each}(x: number, y: number)\n" for each in more)
         text += LAYERS[name].format(new=f"q{n}", old=dice.choice(known[-2:]), other=dice.choice(known), n=n) + "\n"
         known.append(f"q{n}")

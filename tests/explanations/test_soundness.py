@@ -77,20 +77,81 @@ share(x, y, sum(v)) :- controls(x, z), owns(z, y, v).
 """
 
 
-def test_a_sum_that_supports_itself_has_no_proof() -> None:
-    owns = [("a", "b", 60), ("b", "b", 10)]
-    kb = holdfast.from_text(CONTROL, {"company": [("a",), ("b",)], "owns": owns})
+def test_a_sum_that_supports_itself_is_proved_by_stages() -> None:
+    company, owns = [("a",), ("b",)], [("a", "b", 60), ("b", "b", 10)]
+    kb = holdfast.from_text(CONTROL, {"company": company, "owns": owns})
     for fact in ('share("a", "b", 70)', 'controls("a", "b")'):
-        for ask in (kb.why, kb.supports):
-            with pytest.raises(EvaluationError, match="E0942"):
-                ask(fact)
+        proof = kb.why(fact)
+        assert proof is not None
+        assert 'share("a", "b", 60) or more  by r3' in str(proof)
+        assert holdfast.check_proof(proof.to_json(), CONTROL, {"company": company, "owns": owns}) == fact
+        with pytest.raises(EvaluationError, match="E0942"):
+            kb.supports(fact)
         assert "r3: controls" in str(kb.why(fact, ways="all"))
         assert kb.why_not(fact) is None
-        assert not kb.repair(unmake=[fact])
-        assert not kb.repair(unmake=[fact]).is_complete
+        assert 'delete owns("a", "b", 60)' in str(kb.repair(unmake=[fact]))
     change = kb.apply(holdfast.Update(delete={"owns": owns[1:]}))
     assert "the update deleted owns" in str(change.why('share("a", "b", 70)'))
-    proof = kb.why('controls("a", "b")')
+    absence = kb.why_not('share("a", "b", 70)')
+    assert absence is not None
+    assert (
+        holdfast.check_proof(absence.to_json(), CONTROL, {"company": company, "owns": owns[:1]})
+        == absence.as_json()["absent"]
+    )
+
+
+def bound_proof() -> dict[str, Any]:
+    """A proof with a lower bound, which counts on 60 of the 70 shares."""
+    owns = [("a", "b", 60), ("b", "b", 10), ("b", "c", 0)]
+    kb = holdfast.from_text(CONTROL + "big(y, s) :- share(_, y, s), s > 9.\n", {"company": [("a",)], "owns": owns})
+    proof = kb.why('big("b", 70)')
     assert proof is not None
-    with pytest.raises(ProofError, match="a sum or count depends on itself"):
-        holdfast.check_proof(proof.to_json(), CONTROL, {"company": [("a",), ("b",)], "owns": owns[:1]})
+    return proof.as_json()
+
+
+def misused(proof: dict[str, Any], how: str) -> dict[str, list[tuple[Any, ...]]]:
+    """Change a proof; gives the facts for it."""
+    owns: list[tuple[Any, ...]] = [("a", "b", 60), ("b", "b", 10), ("b", "c", 0)]
+    steps = {each["conclusion"]: each for each in proof["inferences"]}
+    bound, last = steps['share("a", "b", 60)'], steps['big("b", 70)']
+    match how:
+        case "no rule of the recursion":
+            last |= {
+                "conclusion": 'big("b", 60)',
+                "premises": ['share("a", "b", 60)'],
+                "substitution": {"y": '"b"', "s": "60"},
+            }
+            proof["finalConclusion"] = 'big("b", 60)'
+        case "the end":
+            proof["inferences"] = proof["inferences"][: proof["inferences"].index(bound) + 1]
+            proof["finalConclusion"] = bound["conclusion"]
+        case "not said":
+            del bound["lowerBound"]
+        case "too high":
+            bound["conclusion"] = 'share("a", "b", 65)'
+        case "of another relation":
+            steps['controls("a", "b")'] |= {"lowerBound": True, "conclusion": 'controls("a", "c")'}
+        case "of what is proved later":
+            bound["premises"] += ['controls("a", "b")', 'owns("b", "b", 10)']
+            bound["conclusion"] = 'share("a", "b", 70)'
+        case "with a negative number":
+            owns[2] = ("b", "b", -20)
+    return {"company": [("a",)], "owns": owns}
+
+
+def test_lower_bounds_are_not_misused() -> None:
+    rules = CONTROL + "big(y, s) :- share(_, y, s), s > 9.\n"
+    proof = bound_proof()
+    assert holdfast.check_proof(proof, rules, misused(proof, "not at all")) == 'big("b", 70)'
+    for how, says in (
+        ("no rule of the recursion", "does not follow by"),
+        ("the end", "is a lower bound"),
+        ("not said", "not the best"),
+        ("too high", "does not follow"),
+        ("of another relation", "does not follow|counted on"),
+        ("of what is proved later", "not proved before"),
+        ("with a negative number", "negative"),
+    ):
+        wrong = bound_proof()
+        with pytest.raises(ProofError, match=says):
+            holdfast.check_proof(wrong, rules, misused(wrong, how))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Sequence
 from difflib import SequenceMatcher
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from holdfast.explanations.matching import ANY, Binding, Fact, FactPattern, Matcher
 from holdfast.explanations.proof import Complete, ProofStep, complete_json, fact_text, quoted
@@ -169,22 +169,6 @@ class Absence:
         return "".join(parts) or f"<div>{_NOT_GIVEN}</div>"
 
 
-class _Valued(Protocol):
-    def value(self, term: tree.Term, b: Binding) -> Any: ...
-
-
-class LookedUp(Protocol):
-    """Facts that can be looked up."""
-
-    def some_facts(self, name: str, pattern: FactPattern, most: int) -> list[FactPattern]:
-        """The first facts that fit a pattern."""
-        ...
-
-    def tick(self, steps: int) -> None:
-        """Called before so many facts are matched; raises if there is no time for them."""
-        ...
-
-
 def reasons(source: Matcher, goal: Fact) -> dict[Fact, tuple[Obstacle, ...]]:
     """Where the rules for a fact fail, and the rules for what they miss, breadth first."""
     found: dict[Fact, tuple[Obstacle, ...]] = {}
@@ -200,7 +184,7 @@ def reasons(source: Matcher, goal: Fact) -> dict[Fact, tuple[Obstacle, ...]]:
 
 def obstacle(source: Matcher, rule: RuleHead, pattern: FactPattern) -> Obstacle | None:
     """Where one rule fails; None if its head does not even fit."""
-    start = source.started(rule.head, pattern, {})
+    start = source.started(rule, pattern)
     if start is None:
         return None
     body = [*conjuncts(rule.body), *start[1]]
@@ -251,7 +235,7 @@ def _with(node: object, b: Binding) -> str:
     return f" with {', '.join(values)}" if values else ""
 
 
-def known_pattern(source: _Valued, atom: tree.Atom, b: Binding) -> FactPattern | None:
+def known_pattern(source: Matcher, atom: tree.Atom, b: Binding) -> FactPattern | None:
     """What is known of an atom under a binding."""
     try:
         return tuple(
@@ -266,7 +250,7 @@ def nearest(source: Matcher, name: str, patterns: Sequence[FactPattern]) -> tupl
     return tuple(map(fact_text, nearest_facts(source, name, patterns)))
 
 
-def nearest_facts(source: LookedUp, name: str, patterns: Sequence[FactPattern]) -> tuple[Fact, ...]:
+def nearest_facts(source: Matcher, name: str, patterns: Sequence[FactPattern]) -> tuple[Fact, ...]:
     """The facts that differ from patterns in one column, the most similar values first."""
     found: dict[FactPattern, float] = {}
     for pattern in patterns:

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from heapq import heappop, heappush
 from itertools import combinations, islice, product
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 from holdfast.explanations.absence import known_pattern
-from holdfast.explanations.matching import ANY, Binding, Fact, FactPattern, only
+from holdfast.explanations.matching import ANY, Binding, Fact, FactPattern, Matcher, only
 from holdfast.explanations.scope import bindable
-from holdfast.explanations.search import Explainer, FactSource, SearchLimit
+from holdfast.explanations.search import Explainer, SearchLimit
 from holdfast.explanations.terms import NoValue, Unknown, is_test
 from holdfast.explanations.written_rules import RuleHead
 from holdfast.language import tree
@@ -36,28 +36,6 @@ class Edit:
     fact: Fact
 
 
-class EditableFacts(FactSource, Protocol):
-    """Facts of a state, and what may be done to them."""
-
-    def started(self, head: tree.Atom, pattern: FactPattern, b: Binding) -> tuple[Binding, list[tree.Formula]] | None:
-        """What a pattern says of the head's variables, and the equations that are left of it."""
-        ...
-
-    def solve(
-        self, formula: tree.Formula, given: list[Binding], around: frozenset[str], used: frozenset[str]
-    ) -> list[Binding]:
-        """All ways to extend bindings so that a formula holds."""
-        ...
-
-    def bindings_in_order(self, found: list[Binding]) -> list[Binding]:
-        """Bindings by their values."""
-        ...
-
-    def value(self, term: tree.Term, b: Binding) -> Any:
-        """The value of a term whose variables are bound."""
-        ...
-
-
 _Task: TypeAlias = tuple[int, int, Callable[[], Iterator["Edit | _Step"]]]
 _Step: TypeAlias = tuple[int, Callable[[], Iterator["Edit | _Step"]]]
 Values: TypeAlias = Callable[[str, int, int], Sequence[Any]]
@@ -69,7 +47,7 @@ class Candidates:
 
     def __init__(
         self,
-        source: EditableFacts,
+        source: Matcher,
         may: Callable[[Edit], bool],
         values: Values,
         limit: SearchLimit,
@@ -137,7 +115,7 @@ class Candidates:
         name, pattern = goal
         yield from (Edit(True, (name, row)) for row in self._filled(name, pattern))
         for rule in self._source.heads.get((name, len(pattern)), ()):
-            start = self._source.started(rule.head, (self._source.group(goal) or goal)[1], {})
+            start = self._source.started(rule, (self._source.group(goal) or goal)[1])
             if start is None:
                 continue
             for items in alternatives(rule.body):
@@ -225,7 +203,7 @@ class Candidates:
         used = frozenset().union(*map(variables, items)) if items else frozenset[str]()
         while items:
             try:
-                return self._source.solve(tree.Conjunction(tuple(items), span=items[0].span), [start], around, used)
+                return self._source.solve(items, [start], around, used)
             except NoValue:
                 rest: list[tree.Formula] = [item for item in items if isinstance(item, tree.Atom) and not is_test(item)]
                 items = rest if len(rest) < len(items) else []

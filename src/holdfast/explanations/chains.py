@@ -6,10 +6,10 @@ meet all of them, and all of theirs.  A chain, halved again and again, has few.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Protocol, TypeVar
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, TypeVar
 
-from holdfast.explanations.matching import ANY, Binding, Fact, FactPattern
+from holdfast.explanations.matching import ANY, Fact, FactPattern, Matcher
 from holdfast.explanations.written_rules import RuleHead
 from holdfast.language import tree
 from holdfast.language.syntax import conjuncts, nodes
@@ -18,34 +18,6 @@ from holdfast.quick_dataclass import dataclass
 T = TypeVar("T")
 LARGE = 2_000
 """Facts of a relation from which on its transitive rule is replaced by chains."""
-
-
-class ChainSource(Protocol):
-    """What is asked of facts."""
-
-    heads: dict[tuple[str, int], list[RuleHead]]
-
-    def name(self, name: tree.Name) -> str:
-        """The predicate of a written name."""
-        ...
-
-    def together(self, work: Callable[[], T]) -> T:
-        """What some work gives, which may be done several times."""
-        ...
-
-    def instances(
-        self, rule: RuleHead, goals: Sequence[tuple[FactPattern, Binding]]
-    ) -> Iterator[tuple[int, FactPattern, Binding]]:
-        """The instances of a rule whose heads fit patterns."""
-        ...
-
-    def given_matching(self, name: str, patterns: Sequence[FactPattern]) -> list[FactPattern]:
-        """The facts that were given and fit one of some patterns."""
-        ...
-
-    def size(self, name: str, arity: int) -> int:
-        """The number of facts of a relation."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +31,7 @@ class ClosureRules:
     has_loops: bool
 
 
-def closure_of(name: str, source: ChainSource) -> ClosureRules | None:
+def closure_of(name: str, source: Matcher) -> ClosureRules | None:
     """The closure that a relation is, if it is one and large."""
     rules = source.heads.get((name, 2), [])
     shaped = [(rule, shape) for rule in rules if (shape := _transitive(rule)) is not None]
@@ -104,7 +76,7 @@ def _is_swapped(body: tree.Atom, head: tree.Atom) -> bool:
     return body.arguments == head.arguments[::-1]
 
 
-def _depends(rules: Sequence[RuleHead], name: str, source: ChainSource) -> bool:
+def _depends(rules: Sequence[RuleHead], name: str, source: Matcher) -> bool:
     """Whether what some rules read rests on a relation."""
     seen, waiting = set[str](), [source.name(atom.name) for rule in rules for atom in _atoms(rule)]
     below: dict[str, list[RuleHead]] = {}
@@ -122,7 +94,7 @@ def _atoms(rule: RuleHead) -> list[tree.Atom]:
     return [node for node in nodes(rule.body) if isinstance(node, tree.Atom)]
 
 
-def chain(closure: ClosureRules, fact: Fact, source: ChainSource) -> list[Any] | None:
+def chain(closure: ClosureRules, fact: Fact, source: Matcher) -> list[Any] | None:
     """The values along a shortest chain from one end of a fact to the other.
 
     It grows from both ends, a layer at a time, where the layer is smaller, until the two meet.
@@ -169,7 +141,7 @@ class _End:
 
 
 def _steps(
-    closure: ClosureRules, name: str, values: list[Any], source: ChainSource, *, backwards: bool
+    closure: ClosureRules, name: str, values: list[Any], source: Matcher, *, backwards: bool
 ) -> Iterator[tuple[Any, Any]]:
     """The links that lead away from values, or backwards to them."""
     one_way: list[FactPattern] = [(value, ANY) for value in values]
@@ -180,7 +152,7 @@ def _steps(
         yield from ((there, here) for here, there in _links(closure, name, other_way, source))
 
 
-def _links(closure: ClosureRules, name: str, patterns: list[FactPattern], source: ChainSource) -> Iterator[FactPattern]:
+def _links(closure: ClosureRules, name: str, patterns: list[FactPattern], source: Matcher) -> Iterator[FactPattern]:
     yield from source.given_matching(name, patterns)
     for rule in closure.steps:
         yield from (row for _, row, _ in source.instances(rule, [(pattern, {}) for pattern in patterns]))

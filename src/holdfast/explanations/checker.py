@@ -1,44 +1,44 @@
 """Checks proofs and certificates of absence against a program and its facts, without trusting their maker.
 
-It shares the reading of programs (parser, components, names, types, strata, the scopes of variables) and what values
-and functors mean with the rest of holdfast: no engine, no plans, no search, no encoding.  What it cannot evaluate it
-rejects.
+It shares the reading of programs (parser, components, names, types, strata, conditions as steps in their order) and
+what values and functors mean with the rest of holdfast: no engine, no plans, no search, no encoding.  What it cannot
+evaluate it rejects.
 
 A proof is a list of inferences, each from conclusions that stand before it.  Negation and aggregates need to know that
 there are no more facts than some: `complete` lists patterns with all facts that fit them.  These lists justify each
 other: if every rule, run over them, gives nothing that they do not have, the least model has no more than they have.
 In a stratified program what a negation or an aggregate asks is decided below it, so the two kinds cannot go in circles.
 A fact of a limit relation, with min or max in its heads, is proved by one offer, and by a list that has no better one.
+A sum that depends on itself is like a maximum, but that smaller ones, of fewer members, are proved before it as lower
+bounds.  Rules of the same recursion may use them, which read the sum only from below.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
 
 from holdfast.errors import Diagnostic, ExitCode, HoldfastError
-from holdfast.explanations.checked_rules import (
-    FREE,
-    PREMISES,
-    Ground,
-    GroundRow,
-    RuleEvaluator,
-    Substitution,
-    fits,
-    plain,
-)
+from holdfast.explanations.conditions import Absent, Each, Gather, Let, Match, Parts, Step, Test, Way
 from holdfast.explanations.scope import bound_in
-from holdfast.explanations.terms import NoValue, Terms, alike, value_of
-from holdfast.explanations.written_rules import RuleHead, written_rules
+from holdfast.explanations.terms import NOTHING, NoValue, Terms, aggregated, alike, as_close, passes, spanned, value_of
+from holdfast.explanations.written_rules import RuleHead, rules_by_head
 from holdfast.language import parse, tree
 from holdfast.program.check import check, outline
 from holdfast.program.model import Program
 from holdfast.values import Row
 from holdfast.values.column_types import sniff_rows
+from holdfast.values.model import Record
 
 ASSERTED = "Asserted"
 """The name of the rule of facts that were given."""
+GroundRow: TypeAlias = tuple[Any, ...]
+Ground: TypeAlias = tuple[str, GroundRow]
+Substitution: TypeAlias = dict[str, Any]
+Instance: TypeAlias = tuple[GroundRow, Substitution]
+_FREE = None  # in a pattern: any value
+_PREMISES = " premises"  # in a substitution: the facts that atoms were matched with
 
 
 class ProofError(HoldfastError):
@@ -57,25 +57,23 @@ def check_proof(proof: str | Mapping[str, Any], program: str | tree.Program, fac
         rules = parse(program, "<program>") if isinstance(program, str) else program
         return _Checker(*_typed(rules, facts), given).check()
     except (ValueError, KeyError, TypeError, AttributeError, NoValue, RecursionError) as error:
-        raise rejected(f"it is not a proof that can be checked: {type(error).__name__} {error}") from error
+        raise _rejected(f"it is not a proof that can be checked: {type(error).__name__} {error}") from error
     except HoldfastError as error:
-        raise error if isinstance(error, ProofError) else rejected(error.diagnostics[0].message) from error
+        raise error if isinstance(error, ProofError) else _rejected(error.diagnostics[0].message) from error
 
 
 def _typed(rules: tree.Program, facts: Mapping[str, Iterable[Row]]) -> tuple[Program, dict[str, list[Row]]]:
     """The program with its types, where facts determine those that are not declared, and the facts by relation."""
     given: dict[str, list[Row]] = {}
     for name, relation in outline(rules).items():
-        called = {name, relation.display}
-        given[name] = [row for key in called for row in facts.get(key, ()) if len(row) == relation.arity]
+        rows = (row for key in {name, relation.display} for row in facts.get(key, ()))
+        given[name] = [row for row in rows if len(row) == relation.arity]
     hints = {(name, i): type for name, rows in given.items() for i, type in enumerate(sniff_rows(rows))}
     program = check(rules, hints)  # which refuses negation and aggregates in circles
-    if any(node.sums for node in program.nodes):
-        raise rejected("a sum or count depends on itself")
     return program, {name: [*given[name], *program.facts.get(name, ())] for name in given}
 
 
-def rejected(why: str) -> ProofError:
+def _rejected(why: str) -> ProofError:
     """The error for a proof that is wrong."""
     return ProofError(Diagnostic("E0940", f"the proof is rejected: {why}"))
 
@@ -83,13 +81,9 @@ def rejected(why: str) -> ProofError:
 class _Checker:
     def __init__(self, program: Program, facts: Mapping[str, Sequence[Row]], given: Mapping[str, Any]) -> None:
         self.given, self.terms = given, Terms(program)
-        self.evaluator = RuleEvaluator(self.terms, self._looked_up)
-        self.rules: dict[tuple[str, int], list[RuleHead]] = {}
-        self.limits: dict[tuple[str, int], tuple[int, str]] = {}
-        for rule in written_rules(program, self.terms):
-            place = self.terms.relation(rule.head.name), len(rule.head.arguments)
-            self.rules.setdefault(place, []).append(rule)
-            self.limits |= {place: rule.limit} if rule.limit is not None else {}
+        self.rules = rules_by_head(program, self.terms)
+        self.evaluator = _Evaluator(self.terms, self._looked_up)
+        self.limits = {r.place: r.limit for rules in self.rules.values() for r in rules if r.limit is not None}
         named = ((name.removesuffix(f"/{len(row)}"), row) for name, rows in facts.items() for row in rows)
         self.explicit: dict[tuple[str, int], list[GroundRow]] = {}
         for name, row in {(name, tuple(map(value_of, row, self.terms.kinds(name, len(row))))) for name, row in named}:
@@ -97,6 +91,7 @@ class _Checker:
         self.complete: dict[Ground, list[GroundRow]] = {}
         self.asked: set[Ground] = set()  # lists that were used
         self.proved: set[Ground] = set()
+        self.bounds: set[Ground] = set()  # lower bounds of sums among them
         self.needed: set[Ground] = set()  # conclusions that were used
         self.premises: list[Ground] | None = None  # of the inference that is being checked
         self.absent: set[Ground] = set()  # patterns without facts that a negation or aggregate asked for
@@ -107,9 +102,9 @@ class _Checker:
         for entry in self.given["complete"]:
             name, pattern = self.terms.fact(entry["pattern"])
             if pattern != self._group(name, pattern):
-                raise rejected(f"{entry['pattern']} is a pattern of what one rule offers, not of the best of a group")
+                raise _rejected(f"{entry['pattern']} is a pattern of what one rule offers, not of the best of a group")
             if (name, pattern) in self.complete or (name, len(pattern)) not in self.rules:
-                raise rejected(f"{entry['pattern']} is listed twice, or is no pattern of a derived relation")
+                raise _rejected(f"{entry['pattern']} is listed twice, or is no pattern of a derived relation")
             self.complete[name, pattern] = [self.terms.fact(text, whole=True)[1] for text in entry["facts"]]
         inferences = [(self.terms.fact(i["conclusion"], whole=True), i) for i in self.given["inferences"]]
         self.conclusions = {conclusion for conclusion, _ in inferences}
@@ -119,18 +114,19 @@ class _Checker:
         self.premises = None
         if "absent" in self.given:
             if self._looked_up(*self.terms.fact(self.given["absent"]), exact=False):
-                raise rejected(f"{self.given['absent']} is not absent")
-        elif not inferences or inferences[-1][0] != self.terms.fact(self.given["finalConclusion"], whole=True):
-            raise rejected("the last conclusion is not the final one")
+                raise _rejected(f"{self.given['absent']} is not absent")
         else:
-            self.needed.add(inferences[-1][0])
+            final = self.terms.fact(self.given["finalConclusion"], whole=True)
+            if not inferences or inferences[-1][0] != final or final in self.bounds:
+                raise _rejected("the last conclusion is not the final one, or is a lower bound")
+            self.needed.add(final)
         checked: set[Ground] = set()
         while waiting := self.asked - checked:
             for name, pattern in waiting:
                 self._check_complete(name, pattern)
             checked |= waiting
         if checked != self.complete.keys() or self.needed != self.conclusions:
-            raise rejected("a list or an inference is there that nothing needs")
+            raise _rejected("a list or an inference is there that nothing needs")
         return str(self.given.get("absent") or self.given["finalConclusion"])
 
     def _check_inference(self, conclusion: Ground, inference: Mapping[str, Any]) -> None:
@@ -138,13 +134,15 @@ class _Checker:
         premises = [self.terms.fact(text, whole=True) for text in inference["premises"]]
         if inference["ruleName"] == ASSERTED:
             if premises or not self._explicit(*conclusion):
-                raise rejected(f"{inference['conclusion']} is not a fact that was given")
+                raise _rejected(f"{inference['conclusion']} is not a fact that was given")
         elif not self.proved.issuperset(premises):
-            raise rejected(f"a premise of {inference['conclusion']} is not proved before it")
+            raise _rejected(f"a premise of {inference['conclusion']} is not proved before it")
         else:
             self._check_rule(conclusion, premises, inference)
         if (name, len(row)) in self.limits and self._all(name, self._group(name, row), False) != [row]:
-            raise rejected(f"{inference['conclusion']} is not the best of its group")
+            if not (inference.get("lowerBound") and any(rule.has_aggregates for rule in self.rules[name, len(row)])):
+                raise _rejected(f"{inference['conclusion']} is not the best of its group")
+            self.bounds.add(conclusion)
 
     def _check_rule(self, conclusion: Ground, premises: list[Ground], inference: Mapping[str, Any]) -> None:
         self.premises, self.absent = premises, set()
@@ -152,33 +150,34 @@ class _Checker:
         given = {name: self.terms.constant(text) for name, text in inference["substitution"].items()}
         rules = self.rules.get((conclusion[0], len(conclusion[1])), ())
         if not any(r.name == inference["ruleName"] and self._follows(r, conclusion, given) for r in rules):
-            raise rejected(f"{inference['conclusion']} does not follow by {inference['ruleName']}")
+            raise _rejected(f"{inference['conclusion']} does not follow by {inference['ruleName']}")
         if self.absent != {self.terms.fact(text) for text in inference.get("absent", ())}:
-            raise rejected(f"{inference['conclusion']} rests on the absence of other facts than it says")
+            raise _rejected(f"{inference['conclusion']} rests on the absence of other facts than it says")
 
     def _follows(self, rule: RuleHead, conclusion: Ground, given: Substitution) -> bool:
         """Whether an instance has just these premises and values; all are looked at, for what they rest on."""
-        if not given.keys() <= bound_in(rule.body, rule.head_variables):
+        bounds = {(name, len(row)) for name, row in self.bounds.intersection(self.premises or ())}
+        if not (bounds <= rule.growing and given.keys() <= bound_in(rule.body, rule.head_variables)):
             return False
         found = [b for _, b in self.evaluator.instances(rule, conclusion[1], given)]
-        return any(set(b.get(PREMISES, ())) == set(self.premises or ()) and plain(b) == plain(given) for b in found)
+        return any(set(b.get(_PREMISES, ())) == set(self.premises or ()) and _plain(b) == _plain(given) for b in found)
 
     def _check_complete(self, name: str, pattern: GroundRow) -> None:
         text, rows = f"the facts listed for a pattern of {name}", self.complete[name, pattern]
         best = {self._group(name, row): row for row in rows}
-        if not all(fits(row, pattern) for row in rows) or len(best) < len(rows):
-            raise rejected(f"{text} do not fit it, or are not distinct")
+        if not all(_fits(row, pattern) for row in rows) or len(best) < len(rows):
+            raise _rejected(f"{text} do not fit it, or are not distinct")
         if any(self._lacks(name, best, row) for row in self._explicit(name, pattern)):
-            raise rejected(f"{text} lack one that was given")
+            raise _rejected(f"{text} lack one that was given")
         for rule in self.rules[name, len(pattern)]:
             for row, _ in self.evaluator.instances(rule, pattern, {}):
                 if self._lacks(name, best, row):
-                    raise rejected(f"{text} lack one that {rule.name} derives: {row}")
+                    raise _rejected(f"{text} lack one that {rule.name} derives: {row}")
 
     def _group(self, name: str, pattern: GroundRow) -> GroundRow:
         """A pattern; of a limit relation, that of all that may be offered beside it."""
         column, _ = self.limits.get((name, len(pattern)), (None, ""))
-        return tuple(FREE if i == column else value for i, value in enumerate(pattern))
+        return tuple(_FREE if i == column else value for i, value in enumerate(pattern))
 
     def _lacks(self, name: str, best: dict[GroundRow, GroundRow], derived: GroundRow) -> bool:
         """Whether complete facts, by their groups, lack one that is derived; of a limit relation, a better one."""
@@ -186,13 +185,12 @@ class _Checker:
         if there is None or (name, len(derived)) not in self.limits:
             return there is None
         column, function = self.limits[name, len(derived)]
-        mine, other = alike([there[column], derived[column]])
-        return bool(other < mine if function == "min" else other > mine)
+        return passes("<" if function == "min" else ">", [derived[column], there[column]])
 
     def _looked_up(self, name: str, pattern: GroundRow, exact: bool) -> list[GroundRow]:
         """Premises, in a positive part of an inference; else facts that were given, and lists that are complete."""
         if self.premises is not None and not exact:
-            return [row for other, row in self.premises if other == name and fits(row, pattern)]
+            return [row for other, row in self.premises if other == name and _fits(row, pattern)]
         rows = self._all(name, pattern, exact)
         if exact and not rows:
             self.absent.add((name, pattern))
@@ -202,15 +200,15 @@ class _Checker:
         if (name, len(pattern)) not in self.rules:
             return self._explicit(name, pattern)
         group = self._group(name, pattern)
-        listed = (name, group if (name, group) in self.complete else (FREE,) * len(pattern))
+        listed = (name, group if (name, group) in self.complete else (_FREE,) * len(pattern))
         if listed not in self.complete:
-            raise rejected(f"nothing says which facts of {name} there are with {pattern}")
+            raise _rejected(f"nothing says which facts of {name} there are with {pattern}")
         self.asked.add(listed)
         rows = self._fitting(self.complete[listed], pattern)
         if exact:
             self.needed.update((name, row) for row in rows)
             if not self.conclusions.issuperset((name, row) for row in rows):
-                raise rejected(f"a fact of {name} is counted on, and not proved")
+                raise _rejected(f"a fact of {name} is counted on, and not proved")
         return rows
 
     def _explicit(self, name: str, pattern: GroundRow) -> list[GroundRow]:
@@ -218,10 +216,112 @@ class _Checker:
 
     def _fitting(self, rows: list[GroundRow], pattern: GroundRow) -> list[GroundRow]:
         """Those of some facts that fit a pattern, by an index; the lists stay as they are."""
-        mask = tuple(value is FREE for value in pattern)
+        mask = tuple(value is _FREE for value in pattern)
         if (id(rows), mask) not in self._indexes:
             index = self._indexes[id(rows), mask] = {}
             for row in rows:
-                key = tuple(FREE if free else value for value, free in zip(row, mask, strict=True))
+                key = tuple(_FREE if free else value for value, free in zip(row, mask, strict=True))
                 index.setdefault(key, []).append(row)
         return self._indexes[id(rows), mask].get(pattern, [])
+
+
+class _Evaluator:
+    """Finds the instances of rules: slow and simple, one substitution at a time, facts looked up by a function."""
+
+    def __init__(self, terms: Terms, look: Callable[[str, GroundRow, bool], Iterable[GroundRow]]) -> None:
+        self._terms, self._look = terms, look
+        self._ways: dict[tuple[RuleHead, frozenset[str]], Sequence[Way]] = {}
+
+    def instances(self, rule: RuleHead, pattern: GroundRow, given: Substitution) -> Iterator[Instance]:
+        """The instances of a rule whose heads fit a pattern: the head's values, and the substitution.
+
+        What is `given` must not narrow a group down.
+        """
+        start = {**({} if rule.has_aggregates else given), **rule.asked(pattern)}
+        known = frozenset(start)
+        if (rule, known) not in self._ways:
+            self._ways[rule, known] = rule.ways(known)
+        found = []
+        for way in self._ways[rule, known]:
+            found += self._followed((*way.steps, *way.then), start, rule.is_exact)
+        for b in _grouped(rule, found) if rule.has_aggregates else found:
+            row = tuple(value_of(b[name], kind) for name, kind in zip(rule.columns, rule.kinds, strict=True))
+            near = tuple(map(as_close, row, pattern)) if rule.has_aggregates else row
+            if _fits(near, pattern):
+                yield near, b
+
+    def _followed(self, steps: Iterable[Step], start: Substitution, exact: bool) -> list[Substitution]:
+        """All ways to extend a substitution by some steps; `exact`: over all facts there are, and no others."""
+        found = [start]
+        for step in steps:
+            found = [new for b in found for new in self._one(step, b, exact)]
+        return found
+
+    def _one(self, step: Step, b: Substitution, exact: bool) -> Iterator[Substitution]:
+        match step:
+            case Match(relation=name, known=known, names=names):
+                pattern = tuple(c and value_of(self._terms.value(c[0], b), c[1]) for c in known)
+                for row in self._look(name, pattern, exact) if NOTHING not in pattern else ():
+                    new = {**b, _PREMISES: (*b.get(_PREMISES, ()), (name, row))}
+                    new.update((variable, row[i]) for variable, i in names)
+                    yield new
+            case Parts(record=record, branch=branch, names=fields):
+                value = b[record]
+                if isinstance(value, Record) and (value.branch, len(value.fields)) == (branch, len(fields)):
+                    yield {**b, **{n: inside for n, inside in zip(fields, value.fields, strict=True) if n}}
+            case Let(name=variable, term=term):
+                if (value := self._terms.value(term, b)) is not NOTHING:
+                    yield {**b, variable: value}
+            case Test(test=test, terms=terms):
+                if passes(test, [self._terms.value(term, b) for term in terms]):
+                    yield b
+            case Each(name=variable, terms=terms):
+                ends = [self._terms.value(term, b) for term in terms]
+                yield from ({**b, variable: value} for value in spanned(*alike(ends)) if NOTHING not in ends)
+            case Absent(sees=sees, ways=ways):
+                seen = {name: b[name] for name in sees}  # all ways are looked at, for what they ask
+                if not [new for way in ways for new in self._followed(way.steps, seen, True)]:
+                    yield b
+            case Gather():
+                yield from self._gathered(step, b)
+
+    def _gathered(self, step: Gather, b: Substitution) -> Iterator[Substitution]:
+        """An aggregate, computed anew over the distinct substitutions of its body."""
+        members = {}
+        for way in step.ways:
+            for new in self._followed(way.steps, {name: b[name] for name in step.sees}, True):
+                members[_plain(new), step.counts_facts and new.get(_PREMISES)] = self._followed(way.then, new, True)
+        ends = [end for some in members.values() for end in some]
+        value = self._terms.aggregate(step.term, [end.get(" target", 0) for end in ends])
+        facts = (*b.get(_PREMISES, ()), *(fact for end in ends for fact in end.get(_PREMISES, ())))
+        attain = [end for end in ends if end.get(" target") == value] if step.witness else [{}]
+        distinct = {_plain(some): some for some in ({n: e[n] for n in step.witness if n in e} for e in attain)}
+        for some in distinct.values() if value is not None else ():
+            if all(b.get(name, found) == found for name, found in some.items()):
+                yield {**b, **some, step.name: as_close(value, b.get(step.wanted)), _PREMISES: facts}
+
+
+def _grouped(rule: RuleHead, found: Iterable[Substitution]) -> Iterator[Substitution]:
+    """The aggregates of a head, computed anew over the distinct substitutions of each group."""
+    columns = [*zip(rule.columns, rule.functions, strict=True)]
+    groups: dict[GroundRow, list[Substitution]] = {}
+    for b in found:
+        groups.setdefault(tuple(b[name] for name, function in columns if not function), []).append(b)
+    for members in groups.values():
+        distinct = {_plain(b): b for b in members}.values()
+        new = {n: v for n, v in members[0].items() if all(n in b and b[n] == v for b in members)}
+        for name, function in (each for each in columns if each[1]):
+            new[name] = aggregated(function, [b[name] for b in distinct])
+            if rule.limit is not None and function == "sum" and min(b[name] for b in distinct) < 0:
+                raise _rejected(f"{rule.name} adds up a negative number in its own recursion")
+        yield {**new, _PREMISES: tuple(fact for b in members for fact in b.get(_PREMISES, ()))}
+
+
+def _plain(b: Substitution) -> frozenset[tuple[str, Any]]:
+    """What a substitution says of variables."""
+    return frozenset((name, value) for name, value in b.items() if not name.startswith(" "))
+
+
+def _fits(row: GroundRow, pattern: GroundRow) -> bool:
+    """Whether a fact has the values that a pattern asks for, and as many."""
+    return len(row) == len(pattern) and all(w is _FREE or v == w for v, w in zip(row, pattern, strict=True))

@@ -54,6 +54,7 @@ class ProofStep:
     aggregates: tuple[Mapping[str, str], ...] = ()  # of the rule: function, what it is over, value
     limit: str = ""  # min or max, of a limit relation: then it is the first of the aggregates
     module: str = ""  # what found it, if not the rules one by one
+    is_bound: bool = False  # whether its conclusion is a lower bound of a sum, and no fact
 
     @property
     def is_asserted(self) -> bool:
@@ -76,6 +77,7 @@ class ProofStep:
             found |= {"absent": list(map(fact_text, self.absent))} if self.absent else {}
             found |= {"aggregate": list(map(dict, self.aggregates))} if self.aggregates else {}
             found |= {"module": self.module} if self.module else {}
+            found |= {"lowerBound": True} if self.is_bound else {}
         return found
 
 
@@ -125,7 +127,8 @@ class Proof:
     names: ShortNames = FULL_NAMES  # in texts, trees and pictures
 
     def _shown_fact(self, fact: Fact) -> str:
-        return self.names(fact_text(fact))
+        step = self._by_conclusion.get(fact)
+        return self.names(fact_text(fact)) + (" or more" if step is not None and step.is_bound else "")
 
     @cached_property
     def _by_conclusion(self) -> dict[Fact, ProofStep]:

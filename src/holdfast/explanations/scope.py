@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from holdfast.explanations.terms import NoValue, is_test
 from holdfast.language import tree
@@ -120,28 +120,6 @@ def costs(
     if not ready:
         raise NoValue("a variable is never bound")
     return ready
-
-
-class OrderedFormula(NamedTuple):
-    """A formula in its turn, what it can see, and what is bound before it."""
-
-    item: Any
-    scope: FormulaScope
-    bound: frozenset[str]
-    inner: list[Any]  # the aggregates and ranges in it
-
-
-def in_turn(
-    items: Sequence[tree.Formula], bound: frozenset[str], around: frozenset[str], used: frozenset[str]
-) -> list[OrderedFormula]:
-    """Formulas that hold together, in their order."""
-    seen, waiting, steps = scopes(items, around, used), list(items), list[OrderedFormula]()
-    while waiting:
-        item = waiting.pop(costs(waiting, bound, seen)[0][1])
-        steps.append(step := OrderedFormula(item, seen[id(item)], bound, many_valued(item)))
-        attained = (step.scope.witness(node) for node in step.inner if isinstance(node, tree.Aggregate))
-        bound = (binds(item, bound) or bound).union(*attained)
-    return steps
 
 
 def bindable(items: Sequence[tree.Formula]) -> frozenset[str]:

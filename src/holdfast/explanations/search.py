@@ -8,19 +8,18 @@ not below the goal's rank shows that the rank is the least height.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from holdfast.arguments import expect_number
 from holdfast.deadline import within
 from holdfast.errors import Diagnostic, LimitReached
 from holdfast.explanations.chains import ClosureRules, chain, closure_of
-from holdfast.explanations.matching import ANY, USED, Binding, Fact, FactPattern, order_of
+from holdfast.explanations.matching import ANY, USED, Binding, Fact, FactPattern, Matcher, order_of
 from holdfast.explanations.proof import Proof, ProofStep, fact_text
-from holdfast.explanations.short_names import ShortNames
 from holdfast.explanations.terms import Unknown, text_of
 from holdfast.explanations.written_rules import RuleHead
 from holdfast.language import tree
@@ -34,74 +33,6 @@ _AT_ONCE = 1_000  # patterns that are looked at before the next look at the cloc
 _FEW = 100  # patterns of one form that are listed, however few facts there are
 
 
-class FactSource(Protocol):
-    """What the search asks: the rules, their instances over the facts there are, and which facts were given."""
-
-    heads: dict[tuple[str, int], list[RuleHead]]
-    premises: Sequence[Fact] | None
-    asked: dict[Fact, bool]
-    absent: dict[Fact, None]
-    exact: dict[Fact, None]
-    names: ShortNames
-    limit: SearchLimit | None
-
-    def name(self, name: tree.Name) -> str:
-        """The predicate of a written name."""
-        ...
-
-    def group(self, fact: Fact) -> Fact | None:
-        """The pattern of all that rules may offer beside a fact; None if its relation is no limit relation."""
-        ...
-
-    def instances(
-        self, rule: RuleHead, goals: Sequence[tuple[FactPattern, Binding]]
-    ) -> Iterator[tuple[int, FactPattern, Binding]]:
-        """The instances of a rule whose heads fit patterns."""
-        ...
-
-    def quick_instances(
-        self, rule: RuleHead, goals: Sequence[tuple[FactPattern, Binding]]
-    ) -> list[tuple[int, FactPattern, Binding]]:
-        """The same, matched in an order that looks at the sizes of relations."""
-        ...
-
-    def together(self, work: Callable[[], T]) -> T:
-        """What some work gives; it may be done several times, so that lookups are made together where they are dear."""
-        ...
-
-    def prefetch(self, facts: Sequence[Fact]) -> None:
-        """Look up what the rules ask first that derive some facts, where many lookups cost no more than one."""
-        ...
-
-    def ask(self, rule: RuleHead, patterns: Sequence[FactPattern]) -> None:
-        """Look everything up that the instances of a rule whose heads fit patterns rest on."""
-        ...
-
-    def facts(self, name: str, patterns: Sequence[FactPattern]) -> list[list[FactPattern]]:
-        """For each pattern the facts that fit it."""
-        ...
-
-    def size(self, name: str, arity: int) -> int:
-        """The number of facts of a relation."""
-        ...
-
-    def in_order(self, rows: Iterable[FactPattern]) -> list[FactPattern]:
-        """Facts by their values."""
-        ...
-
-    def tick(self, steps: int) -> None:
-        """Called before so many steps of work; raises if there is no time for them."""
-        ...
-
-    def given_matching(self, name: str, patterns: Sequence[FactPattern]) -> list[FactPattern]:
-        """The facts that were given and fit one of some patterns."""
-        ...
-
-    def given(self, facts: Iterable[Fact]) -> set[Fact]:
-        """Those of some facts that were given."""
-        ...
-
-
 @dataclass(frozen=True, eq=False)
 class Instance:
     """A rule instance: what it derives, and from what."""
@@ -111,6 +42,7 @@ class Instance:
     binding: Mapping[str, object]
     premises: tuple[Fact, ...]
     module: str = ""  # what found it, if not a search by rules
+    is_bound: bool = False  # whether its conclusion is a sum of a part of the members
 
 
 class SearchLimit:
@@ -156,7 +88,7 @@ def _not_found(what: str, limit: str, name: str) -> LimitReached:
 class Search:
     """Searches proofs of facts that hold.  What one search learns, the next one uses."""
 
-    def __init__(self, source: FactSource, limit: SearchLimit, *, chains: bool = True) -> None:
+    def __init__(self, source: Matcher, limit: SearchLimit, *, chains: bool = True) -> None:
         self._source, self._limit, self._chains = source, limit, chains
         if limit.seconds is not None:
             source.limit = limit
@@ -182,6 +114,8 @@ class Search:
                 below = dict.fromkeys(premise for fact in frontier for premise in self._promising(fact))
                 frontiers[goal] = [fact for fact in below if fact not in seen[goal]]
                 seen[goal].update(frontiers[goal])
+        if any(goal not in self.rank for goal in new):
+            self._go_by_stages()
         for goal in new:
             if goal not in self.rank:
                 raise Unknown(f"{fact_text(goal)} holds, and the rules as they are written give no proof of it")
@@ -237,6 +171,35 @@ class Search:
                     if rank < self.rank.get(user.conclusion, rank + 1):
                         self.rank[user.conclusion] = rank
                         waiting.append(user.conclusion)
+
+    def _go_by_stages(self) -> None:
+        """Rank what rests on sums that depend on themselves: fewer members give a lower bound, which may be enough."""
+        bounds: dict[Fact, Fact] = {}
+        tried: set[tuple[Instance, tuple[Fact, ...]]] = set()
+        inside = [i for some in self._instances.values() for i in some if i.rule.growing]
+        before = -1
+        while before < len(tried):
+            before = len(tried)
+            for instance in (i for i in inside if i.conclusion not in self.rank):
+                self._source.tick(len(instance.premises))
+                premises = tuple(p if p in self.rank else bounds.get(p, p) for p in instance.premises)
+                ranked, is_sum = tuple(p for p in premises if p in self.rank), instance.rule.has_aggregates
+                if (instance, ranked) not in tried and (len(ranked) == len(premises) or (is_sum and ranked)):
+                    tried.add((instance, ranked))
+                    for new in self._source.together(partial(self._staged, instance, ranked)):
+                        bounds[instance.conclusion] = new.conclusion
+                        self._given.setdefault(new.conclusion, False)
+                        self._instances.setdefault(new.conclusion, []).append(new)
+                        self._try(new)
+
+    def _staged(self, instance: Instance, premises: tuple[Fact, ...]) -> list[Instance]:
+        """What a rule gives with other premises: a sum of them, or the same conclusion."""
+        name, row = instance.conclusion
+        pattern = (self._source.group((name, row)) or (name, row))[1] if instance.rule.has_aggregates else row
+        return [
+            Instance((name, value), instance.rule, b, tuple(dict.fromkeys(b.get(USED, ()))), is_bound=value != row)
+            for value, b in with_premises(self._source, instance.rule, (pattern, {}), premises)
+        ]
 
     def best(self, fact: Fact) -> Instance | None:
         """The instance by which a ranked fact is proved: of the least rank, with the fewest premises; None if it was
@@ -315,7 +278,7 @@ def _simplicity(instance: Instance) -> tuple[int, str, str]:
 class Explainer:
     """Makes proofs, with all that a checker needs."""
 
-    def __init__(self, source: FactSource, limit: SearchLimit) -> None:
+    def __init__(self, source: Matcher, limit: SearchLimit) -> None:
         self._source, self._limit = source, limit
         self._search = Search(source, limit)
         self._inferences: dict[Fact, ProofStep] = {}
@@ -438,15 +401,13 @@ class Explainer:
         return list(self._inferences.values())
 
 
-def inference(source: FactSource, instance: Instance) -> tuple[ProofStep, dict[Fact, bool]]:
+def inference(source: Matcher, instance: Instance) -> tuple[ProofStep, dict[Fact, bool]]:
     """A rule instance as a step of a proof, and the patterns that its negations and aggregates ask about."""
     fact, written = instance.conclusion, instance.rule
     own = {name: value for name, value in instance.binding.items() if not name.startswith(" ")}
-    source.asked, source.absent, source.premises = {}, {}, instance.premises
-    try:
-        found = [dict.fromkeys(b.get(USED, ())) for _, _, b in source.instances(written, [(fact[1], own)])]
-    finally:
-        source.premises = None
+    source.asked, source.absent = {}, {}
+    instances = with_premises(source, written, (fact[1], own), instance.premises)
+    found = [dict.fromkeys(b.get(USED, ())) for _, b in instances]
     same = (tuple(used) for used in found if used.keys() == set(instance.premises))
     text, absent = show_rule(replace(written.rule, attributes=())).strip(), tuple(source.absent)
     step = ProofStep(
@@ -458,16 +419,28 @@ def inference(source: FactSource, instance: Instance) -> tuple[ProofStep, dict[F
         next(same, instance.premises),  # in the order in which a checker matches them
         absent,
         aggregates=tuple(_aggregates(written, fact, own)),
-        limit=written.limit[1] if written.limit is not None else "",
+        limit=written.limit[1] if written.limit is not None and not written.has_aggregates else "",
         module=instance.module,
+        is_bound=instance.is_bound,
     )
     return step, source.asked
+
+
+def with_premises(
+    source: Matcher, rule: RuleHead, goal: tuple[FactPattern, Binding], premises: Sequence[Fact]
+) -> list[tuple[FactPattern, Binding]]:
+    """The instances of a rule over some premises."""
+    source.premises = premises
+    try:
+        return [(row, b) for _, row, b in source.instances(rule, [goal])]
+    finally:
+        source.premises = None
 
 
 def _aggregates(rule: RuleHead, fact: Fact, own: Mapping[str, Any]) -> Iterator[dict[str, str]]:
     """What the aggregates of a rule are over and, where a column or a variable has it, their value."""
     functions = [(i, a.function) for i, a in enumerate(rule.head.arguments) if isinstance(a, tree.HeadAggregate)]
-    for place, function in functions if rule.limit is None else [rule.limit]:
+    for place, function in functions or ([rule.limit] if rule.limit is not None else []):
         yield {"function": function, "over": show_formula(rule.body), "value": text_of(fact[1][place])}
     for item in (item for item in nodes(rule.body) if isinstance(item, tree.Comparison)):
         for here, there in ((item.left, item.right), (item.right, item.left)):

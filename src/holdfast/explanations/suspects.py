@@ -11,12 +11,12 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import combinations, islice
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 from holdfast.errors import LimitReached
 from holdfast.explanations.absence import COMPARISON, likeness, nearest_facts
-from holdfast.explanations.candidates import VAGUE, Candidates, Edit, EditableFacts, is_editable
-from holdfast.explanations.matching import ANY, Binding, Fact, FactPattern, fits
+from holdfast.explanations.candidates import VAGUE, Candidates, Edit, is_editable
+from holdfast.explanations.matching import ANY, Binding, Fact, FactPattern, Matcher, fits
 from holdfast.explanations.proof import fact_text
 from holdfast.explanations.scope import bindable
 from holdfast.explanations.search import SearchLimit
@@ -62,32 +62,28 @@ class Suspect:
 _Found: TypeAlias = tuple[Suspect, list[Fact]]  # and the wanted facts that it speaks of
 
 
-class SuspectSource(EditableFacts, Protocol):
+class SuspectSource(Matcher):
     """Facts, and what they look like."""
-
-    def some_facts(self, name: str, pattern: FactPattern, most: int) -> list[FactPattern]:
-        """The first facts that fit a pattern."""
-        ...
 
     def is_given(self, name: str, arity: int) -> bool:
         """Whether facts of a relation are given, not only derived."""
-        ...
+        raise NotImplementedError
 
     def keys(self, name: str, arity: int) -> frozenset[int]:
         """The columns in which explicit facts hardly ever share a value."""
-        ...
+        raise NotImplementedError
 
     def are_joined(self, name: str, arity: int, one: int, other: int) -> bool:
         """Whether rules connect two columns, so that they have values of one kind."""
-        ...
+        raise NotImplementedError
 
     def is_only_end(self, name: str, arity: int, place: int, value: Any) -> bool:
         """Whether a value is the one end of a hierarchy, such as the root of a tree."""
-        ...
+        raise NotImplementedError
 
     def occurs(self, name: str, arity: int, place: int, value: Any) -> int:
         """How many explicit facts have a value in a column, or in one that rules connect with it; may stop at 2."""
-        ...
+        raise NotImplementedError
 
 
 class _Steps(SearchLimit):
@@ -184,16 +180,15 @@ class _Hunt:
         """The first way in which conditions hold."""
         if not items:
             return start
-        body = tree.Conjunction(tuple(items), span=items[0].span)
         try:
-            found = self._source.solve(body, [start], around, frozenset().union(*map(variables, items)))
+            found = self._source.solve(items, [start], around, frozenset().union(*map(variables, items)))
         except NoValue:
             return None
         return next(iter(self._source.bindings_in_order(found) if len(found) <= _COMPARED else found), None)
 
     def _holds(self, item: tree.Formula, b: Binding, around: frozenset[str]) -> bool:
         try:
-            return bool(self._source.solve(item, [b], around, frozenset()))
+            return bool(self._source.solve([item], [b], around, frozenset()))
         except NoValue:
             return True  # nothing can be said of it
 

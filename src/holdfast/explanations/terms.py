@@ -91,6 +91,10 @@ class Terms:
         sums = (rule for rule in program.aggregates if rule.function == "sum")
         self._float_sums = {r.span for r in sums if program.relations[r.predicate].types[r.place] is Type.FLOAT}
 
+    def is_whole(self, term: tree.Number) -> bool:
+        """Whether a number literal is an integer."""
+        return isinstance(number(term), int) and id(term) not in self._floats
+
     def kinds(self, name: str, arity: int) -> Sequence[Kind]:
         """The types of the columns of a relation."""
         return self._kinds.get((name, arity), (Type.ANY,) * arity)
@@ -292,6 +296,7 @@ TESTS: dict[str, Callable[..., bool]] = {
     "match": lambda pattern, text: re.fullmatch(pattern, text) is not None,
     "contains": lambda part, text: part in text,
     "=": op.eq, "!=": op.ne, "<": op.lt, "<=": op.le, ">": op.gt, ">=": op.ge,
+    "true": lambda: True, "false": lambda: False,
 }
 # fmt: on
 
@@ -303,13 +308,9 @@ def is_test(item: object) -> bool:
 
 
 def passes(test: str, values: list[Any]) -> bool:
-    """Whether values pass a test."""
+    """Whether values pass a test; an equation does not take an integer for a float."""
     try:
-        return NOTHING not in values and bool(TESTS[test](*values))
+        given = values if test in ("=", "!=") else alike(values)
+        return NOTHING not in values and bool(TESTS[test](*given))
     except (TypeError, AttributeError, re.error) as error:
         raise Unknown(f"{test}: {error}") from error
-
-
-def compares(operator: str, left: Any, right: Any) -> bool:
-    """Whether a comparison of values holds; only orders take an integer for a float."""
-    return passes(operator, [left, right] if operator in ("=", "!=") else alike([left, right]))

@@ -9,9 +9,9 @@ from itertools import islice
 from typing import Any, overload
 
 from holdfast.errors import LimitReached
-from holdfast.explanations.matching import Fact
+from holdfast.explanations.matching import Fact, Matcher
 from holdfast.explanations.proof import MOST_SHOWN, ProofStep, fact_text, quoted
-from holdfast.explanations.search import FactSource, Instance, Search, SearchLimit, inference
+from holdfast.explanations.search import Instance, Search, SearchLimit, inference
 from holdfast.explanations.short_names import FULL_NAMES, ShortNames
 from holdfast.explanations.terms import Unknown
 from holdfast.quick_dataclass import dataclass
@@ -106,7 +106,7 @@ def _counted(number: int, more: str = "") -> str:
     return f"{number:,} {more}way{'' if number == 1 else 's'}"
 
 
-def derivations(source: FactSource, goal: Fact, most: int, limit: SearchLimit) -> Derivations:
+def derivations(source: Matcher, goal: Fact, most: int, limit: SearchLimit) -> Derivations:
     """The ways of a fact that holds and of the facts below it, breadth first, until there are so many."""
     search = Search(source, limit, chains=False)
     ways: dict[Fact, tuple[ProofStep, ...]] = {}
@@ -202,7 +202,7 @@ class _Cone:
     Invariant: every set in `sets[fact]` suffices for the fact, and none contains another.
     """
 
-    def __init__(self, source: FactSource, limit: SearchLimit, *, rules: bool) -> None:
+    def __init__(self, source: Matcher, limit: SearchLimit, *, rules: bool) -> None:
         self._source, self._limit, self._rules = source, limit, rules
         self._search = Search(source, limit, chains=False)
         self._users: dict[Fact, list[Instance]] = {}
@@ -299,7 +299,7 @@ def _smallest(sets: set[frozenset[Fact]]) -> list[frozenset[Fact]]:
     return sorted(sets, key=len)[: _KEPT + 1]
 
 
-def supports(source: FactSource, goal: Fact, most: int | None, limit: SearchLimit, *, rules: bool) -> Supports:
+def supports(source: Matcher, goal: Fact, most: int | None, limit: SearchLimit, *, rules: bool) -> Supports:
     """Minimal supports of a fact that holds."""
     cone = _Cone(source, limit, rules=rules)
     cone.explore(goal)

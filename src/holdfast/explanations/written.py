@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from holdfast.explanations.conditions import Conditions
 from holdfast.explanations.short_names import ShortNames
 from holdfast.explanations.terms import Terms
-from holdfast.explanations.written_rules import RuleHead, written_rules
-from holdfast.language import tree
+from holdfast.explanations.written_rules import rules_by_head
 from holdfast.language.syntax import nodes
 from holdfast.program.model import Program
 
@@ -20,32 +20,17 @@ class WrittenProgram:
     def __init__(self, program: Program) -> None:
         self.program, self.terms = program, Terms(program)
         self.names = ShortNames(self.terms.prefixes)
-        self.rules = [*written_rules(program, self.terms)]
-        self.heads: dict[tuple[str, int], list[RuleHead]] = {}
-        for each in self.rules:
-            self.heads.setdefault((self.terms.relation(each.head.name), len(each.head.arguments)), []).append(each)
+        self.heads = rules_by_head(program, self.terms)
+        self.rules = [rule for rules in self.heads.values() for rule in rules]
         self.limits = {place: rules[0].limit[0] for place, rules in self.heads.items() if rules[0].limit is not None}
         """The columns of limit relations: they have the best fact that is offered for each group."""
-        self.lasting = {id(node) for each in self.rules for part in (each.head, each.body) for node in nodes(part)}
+        self.conditions = Conditions(self.terms)
+        equations = (item for rule in self.rules for some in rule.equations.values() for item in some)
+        parts = (part for rule in self.rules for part in (rule.head, rule.body))
+        self.lasting = {id(node) for part in (*parts, *equations) for node in nodes(part)}
         """The ids of conditions, which stay theirs."""
-        self.scopes: dict[tuple[object, ...], Any] = {}
-        """What each of some conditions can see."""
-        self.orders: dict[tuple[object, ...], Any] = {}
-        """Which of some conditions may be matched first."""
-        self.shapes: dict[tuple[int, frozenset[str]], Any] = {}
-        """How an atom is joined, by its id and the variables that are bound."""
-        self.many_valued: dict[int, list[tree.Aggregate | tree.Call]] = {}
-        """The aggregates and ranges in conditions and terms of heads, by their ids."""
-        self.equations: dict[int, tree.Comparison] = {}
-        """That a column of a head, by its term, has the value that is asked for."""
-
-    def equation(self, term: tree.Term, place: int) -> tree.Comparison:
-        """That a term of a head has the value which ` place` stands for."""
-        if id(term) not in self.equations:
-            made = tree.Comparison("=", tree.Variable(f" {place}", span=term.span), term, span=term.span)
-            self.equations[id(term)] = made
-            self.lasting.add(id(made))
-        return self.equations[id(term)]
+        self.remembered: dict[tuple[object, ...], Any] = {}
+        """What was found out about conditions that last."""
 
 
 _remembered: dict[int, WrittenProgram] = {}

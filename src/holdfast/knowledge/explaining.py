@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
@@ -13,10 +14,11 @@ from holdfast.arguments import expect, expect_number
 from holdfast.backends.memory.arithmetic import Undefined as EngineUndefined
 from holdfast.backends.memory.functors import Bindings, evaluate
 from holdfast.errors import Diagnostic, EvaluationError, LimitReached, UsageError
+from holdfast.explanations.conditions import Match
 from holdfast.explanations.matching import ANY, Fact, FactPattern, Matcher, fits
 from holdfast.explanations.proof import Proof
 from holdfast.explanations.search import Explainer, SearchLimit
-from holdfast.explanations.terms import FUNCTIONS, NOTHING, Float, NoValue, Unknown, is_test, text_of, value_of
+from holdfast.explanations.terms import FUNCTIONS, NOTHING, Float, NoValue, Unknown, text_of, value_of
 from holdfast.explanations.ways import Derivations, Supports, derivations, supports
 from holdfast.knowledge.far_lookup import FarLookup
 from holdfast.knowledge.loading import load
@@ -24,7 +26,7 @@ from holdfast.knowledge.materialisation import ReadState
 from holdfast.knowledge.origins import Rules
 from holdfast.knowledge.relations import the_relation, written_name
 from holdfast.language import tree
-from holdfast.language.syntax import alternatives, many_valued
+from holdfast.language.syntax import alternatives
 from holdfast.program.functors import FUNCTORS
 from holdfast.program.model import Apply, Const, Relation
 from holdfast.values import Row, Type, Value
@@ -35,6 +37,7 @@ from holdfast.values.structures import Kind
 T = TypeVar("T")
 _OFTEN = 1_000  # facts that are matched between two looks at the clock
 _LOOKUP = 20  # facts that are matched in the time of a lookup
+_FEW = 1_000  # facts that are compared with a pattern to save a lookup
 _AT_ONCE = 10_000  # facts that are decoded between two looks at the clock
 NOT_A_FACT, NOT_EXPLAINED = "E0941", "E0942"
 
@@ -111,7 +114,9 @@ class StoredFacts(Matcher):
         if patterns and (name, len(patterns[0])) in self.heads:
             for pattern in patterns:
                 self.asked[name, pattern] = exact or self.asked.get((name, pattern), False)
-        found = self.facts(name, patterns)
+        misses, found = self._misses, self.facts(name, patterns)
+        if misses < self._misses:
+            self.prefetch([(name, pattern) for pattern in patterns])  # what their rules ask is wanted next
         if exact:
             found = [self.in_order(rows) if len(rows) > 1 else rows for rows in found]
             self.exact |= {(name, pattern): None for pattern in patterns}
@@ -124,7 +129,7 @@ class StoredFacts(Matcher):
         known = self._known.setdefault(place, {})
         by_columns: dict[tuple[int, ...], list[FactPattern]] = {}
         for pattern in dict.fromkeys(pattern for pattern in patterns if pattern not in known):
-            if ANY in pattern or not self._is_settled(place, pattern):
+            if not self._is_settled(place, pattern):
                 by_columns.setdefault(tuple(i for i, v in enumerate(pattern) if v is not ANY), []).append(pattern)
         guessed: dict[FactPattern, list[FactPattern]] = {}
         for bound, some in by_columns.items():
@@ -163,11 +168,16 @@ class StoredFacts(Matcher):
         return self.in_order(self._decoded(relation, found)) if len(codes) else []
 
     def _is_settled(self, place: tuple[str, int], row: FactPattern) -> bool:
-        """Whether what was looked up before says if a row is a fact; it is noted then."""
+        """Whether what was looked up before says if a row is a fact, or which facts fit a pattern where each lookup is
+        dear; it is noted then."""
         known = self._known[place]
-        for bound in self._wider.get(place, ()):
+        for bound in self._wider.get(place, ()) if ANY not in row or self._far is not None else ():
             wider = _masked(row, bound)
-            if wider in known:
+            if wider in known and ANY in row:
+                if len(known[wider]) <= _FEW:
+                    known[row] = [each for each in known[wider] if fits(each, row)]
+                    return True
+            elif wider in known:
                 if (place[0], wider) not in self._sets:
                     self._sets[place[0], wider] = set(known[wider])
                 known[row] = [row] if row in self._sets[place[0], wider] else []
@@ -238,12 +248,12 @@ class StoredFacts(Matcher):
 
         The order in which conditions are matched asks one after the other.
         """
-        for name, pattern in (found for fact in facts for found in self._asked_first(fact)) if self._far else ():
+        groups = [group for fact in facts if (group := self.group(fact)) is not None]
+        first = chain(groups, (found for fact in (*facts, *groups) for found in self._asked_first(fact)))
+        for name, pattern in first if self._far else ():
             place, bound = (name, len(pattern)), tuple(i for i, value in enumerate(pattern) if value is not ANY)
             known, relation = self._known.setdefault(place, {}), self._there(*place)
-            if relation is None or not bound or pattern in known:
-                continue
-            if ANY in pattern or not self._is_settled(place, pattern):
+            if relation is not None and pattern not in known and not self._is_settled(place, pattern):
                 codes = self._codes(relation, bound, [pattern])
                 if self._far is not None and len(codes) and self._far.suggest(relation, bound, codes):
                     self.facts(name, [pattern])
@@ -255,18 +265,15 @@ class StoredFacts(Matcher):
     def _asked_first(self, fact: Fact) -> Iterator[Fact]:
         """The patterns of atoms of rules that derive a fact, as far as the fact determines them."""
         for rule in self.heads.get((fact[0], len(fact[1])), ()):
-            start = self.started(rule.head, fact[1], {})
-            for items in alternatives(rule.body) if start is not None else ():
-                for atom in items:
-                    if (
-                        start is not None
-                        and isinstance(atom, tree.Atom)
-                        and not is_test(atom)
-                        and not many_valued(atom)
-                    ):
-                        name, fixed, _, _ = self._shape(atom, frozenset(start[0]))
-                        pattern = self._pattern(fixed, start[0])
-                        yield from [(name, pattern)] if NOTHING not in pattern else []
+            start = self.started(rule, fact[1])
+            if start is None:
+                continue
+            for items in alternatives(rule.body):
+                seen = self._scopes_of(items, frozenset(), rule.head_variables)
+                for atom in (item for item in items if isinstance(item, tree.Atom)):
+                    step = self._steps_of(atom, frozenset(start[0]), seen)[0]
+                    if isinstance(step, Match) and NOTHING not in (pattern := self._pattern(step, start[0])):
+                        yield step.relation, pattern
 
     def fan_out(self, name: str, patterns: Sequence[FactPattern]) -> float:
         """How many facts fit patterns; the size of the relation, where counting them would be a job."""

@@ -82,6 +82,8 @@ class FarLookup(FactLookup):
     def suggest(self, relation: Relation, key: tuple[int, ...], values: Codes) -> bool:
         """Whether a lookup is answered already; if not, it is made with the next ones, unless it has too many facts."""
         is_small = self.size(relation) <= SMALL  # then all are fetched
+        if not (key or is_small):
+            return False
         place = _LookupPlace(relation.name, relation.arity, () if is_small else key, False)
         wanted: list[_CodeRow] = [()] if is_small else _tuples(values)
         known = self._found.get(place, {})

@@ -12,7 +12,7 @@ from holdfast.errors import LimitReached
 from holdfast.explanations.absence import Absence, Certificate, nearest, reasons
 from holdfast.explanations.matching import Fact
 from holdfast.explanations.search import Explainer, SearchLimit
-from holdfast.explanations.suspects import Suspect, suspects
+from holdfast.explanations.suspects import Suspect, SuspectSource, suspects
 from holdfast.knowledge.explaining import StoredFacts, asked_fact
 from holdfast.knowledge.materialisation import ReadState
 from holdfast.program.joined_columns import ColumnPlace, joined_columns
@@ -23,7 +23,7 @@ _FEWEST, _MOST = 6, 50_000  # explicit facts of a relation that is looked at
 _UNIQUE, _ONE_ODD = 0.95, 5  # of the values of a key; of more than so many one may be wrong
 
 
-class SuspectFacts(StoredFacts):
+class SuspectFacts(StoredFacts, SuspectSource):
     """The facts of a materialisation, and what they look like."""
 
     @cached_property
