@@ -96,3 +96,20 @@ def test_a_functor_without_a_function_is_refused_before_anything_runs() -> None:
     with pytest.raises(UsageError) as refused:
         holdfast.from_text(PROGRAM, {"p": []})
     assert refused.value.diagnostics[0].code == "E0923"
+
+
+def test_rules_and_queries_that_come_later_are_refused_too() -> None:
+    kb = holdfast.from_text(".functor never(number): number\n.decl p(x: number)", {"p": [(1,)]})
+    update = holdfast.Update(add_rules=["p(@never(x)) :- p(x)."])
+    for call in (
+        lambda: kb.apply(update),
+        lambda: kb.what_if(update),
+        lambda: list(kb.stream([update])),
+        lambda: kb.query("p(x), y = @never(x)"),
+        lambda: kb.prepare("p(x), y = count : { p(@never(x)) }"),
+        lambda: kb.watch("p(x), y = @never(x)"),
+    ):
+        with pytest.raises(UsageError) as refused:
+            call()
+        assert refused.value.diagnostics[0].code == "E0923"
+    assert set(kb["p"]) == {(1,)}

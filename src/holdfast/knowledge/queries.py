@@ -17,6 +17,7 @@ from holdfast.program.core import ANSWER
 from holdfast.program.model import Atom, Const, Negated, Program, Relation, Var, Wildcard
 from holdfast.program.parameters import PARAMETERS, only_looked_up, parameter_kinds
 from holdfast.quick_dataclass import dataclass
+from holdfast.user_functors import require
 from holdfast.values import Type, Value
 from holdfast.values.dictionary import Codes, Dictionary, EncodingError
 from holdfast.values.structures import Kind
@@ -132,6 +133,7 @@ class Question:
 
 
 def _checked(columns: Sequence[str], question: Program, program: Program) -> CheckedQuery:
+    require(question)
     own = tuple(relation for name, relation in question.relations.items() if name not in program.relations)
     if PARAMETERS not in question.relations:
         return CheckedQuery(question, own, (), (), frozenset(), _atom(question))

@@ -17,6 +17,7 @@ from holdfast.program.maintainable import with_relations
 from holdfast.program.model import Program, Relation
 from holdfast.program.rdf_views import is_view
 from holdfast.updates import Update
+from holdfast.user_functors import require
 
 
 class EditedRules:
@@ -67,7 +68,10 @@ class EditedRules:
 def rule_change(state: Materialisation, update: Update) -> EditedRules:
     """The rules after an update, checked within the time limit; the current rules if it changes none."""
     with state.within_seconds():
-        return EditedRules(state, *edited(state.tree, state.program, update, lambda name: _is_empty(state, name)))
+        new_tree, program = edited(state.tree, state.program, update, lambda name: _is_empty(state, name))
+        if program is not state.program:
+            require(program)
+        return EditedRules(state, new_tree, program)
 
 
 def _is_empty(state: Materialisation, name: str) -> bool:
