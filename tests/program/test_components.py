@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 import holdfast
@@ -133,6 +135,44 @@ def test_rules_of_instances_come_and_go() -> None:
     kb.apply(holdfast.Update(remove_rules=["g.edge(y, x) :- g.edge(x, y)."], add_rules=[".init h = Graph<symbol>"]))
     assert set(kb["reached"]) == {(2,)}
     assert set(kb["h.path"]) == set()
+
+
+PARTS = '.comp Parts { .decl in(x: number) .decl out(x: number) out(x) :- in(x). #[name("next")] out(x + 9) :- in(x). }'
+
+
+def test_an_instance_that_comes_with_an_update_is_undone_and_comes_again(tmp_path: Path) -> None:
+    kb = holdfast.from_text(".decl e(x: number)", {"e": [(1,)]}, store=tmp_path / "store")
+    update = holdfast.Update(add_rules=[PARTS, ".init p = Parts\np.in(x) :- e(x)."])
+    for _ in range(2):
+        kb.apply(update)
+        assert set(kb["p.out"]) == {(1,), (10,)}
+        kb.undo()
+        assert not kb["p.out"]
+    kb.apply(update)
+    kb.apply(holdfast.Update(remove_rules=["p.next"]))  # rules of instances have names, as at the opening
+    assert set(kb["p.out"]) == {(1,)}
+    kb.close()
+    with holdfast.open(tmp_path / "store") as again:
+        assert set(again["p.out"]) == {(1,)}
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        (".comp Fact { .decl f(x: number) f(1). } .init f = Fact", "E0910"),  # it was lost, and there after a restart
+        (".init p = Unknown", "E0218"),
+        (".init g = Parts", "E0208"),
+        (".decl e(y: symbol)", "E0202"),
+    ],
+)
+def test_what_an_update_may_not_add(text: str, code: str) -> None:
+    kb = holdfast.from_text(f".decl e(x: number)\n{PARTS}\n.init g = Parts", {"g.in": [(1,)]})
+    before = kb.rules_text()
+    with pytest.raises(holdfast.HoldfastError) as refused:
+        kb.apply(holdfast.Update(add_rules=[text]))
+    assert [found.code for found in refused.value.diagnostics] == [code]
+    assert kb.rules_text() == before
+    assert set(kb["g.out"]) == {(1,), (10,)}
 
 
 @pytest.mark.parametrize("text", [GRAPHS, BY_HAND])

@@ -290,3 +290,15 @@ def test_update_from_json_refuses_what_is_no_update() -> None:
     ):
         with pytest.raises(UsageError, match="E0907"):
             Update.from_json(value)
+
+
+def test_an_update_that_declares_is_undone_and_applied_again() -> None:
+    kb = holdfast.from_text(".decl edge(x: number, y: number)", {"edge": [(1, 2)]})
+    update = Update(add_rules=[".type Id <: number\n.decl start(x: number)\n.output start\nstart(x) :- edge(x, _)."])
+    for _ in range(2):
+        kb.apply(update)
+        assert set(kb["start"]) == {(1,)}
+        kb.undo()
+        assert not kb["start"]
+    with pytest.raises(HoldfastError, match="E0202"):
+        kb.apply(Update(add_rules=[".decl start(x: number, y: number)"]))

@@ -9,8 +9,9 @@ from dataclasses import replace
 from holdfast.errors import Diagnostic, Diagnostics, ProgramError, Span
 from holdfast.formats.fact_data import FactParts
 from holdfast.language import tree
-from holdfast.language.editing import rule_names, with_rules, without_rules
+from holdfast.language.editing import as_added, rule_names, with_rules, without_rules
 from holdfast.program import check
+from holdfast.program.components import instantiated
 from holdfast.program.maintainable import maintainable
 from holdfast.program.model import Program, Relation
 from holdfast.program.names import resolve
@@ -31,7 +32,9 @@ def edited(
     for wanted in update.remove_rules:
         new = without_rules(new, wanted, "<remove_rules>")
     for text in update.add_rules:
-        new = with_rules(new, text, "<add_rules>", rule_names(program_tree))
+        new = with_rules(new, text, "<add_rules>")
+    if update.add_rules:
+        new = as_added(_instantiated(new), rule_names(program_tree))
     open = {name for name, r in program.relations.items() if _has_open_types(r) and empty(name)}
     types = {
         (name, i): type
@@ -46,6 +49,16 @@ def edited(
             checked = maintainable(check(edited_tree, hints, types))
     _refuse_other_types(program, checked, _first_added(program_tree, new), open)
     return new, _with_column_names(checked, program)
+
+
+def _instantiated(edited: tree.Program) -> tree.Program:
+    """The tree with the instances that an update adds expanded, as at the opening."""
+    if not any(isinstance(item, tree.Init) for item in edited.items):
+        return edited
+    diagnostics = Diagnostics()
+    found = instantiated(edited, diagnostics)
+    diagnostics.raise_errors()
+    return found
 
 
 def _without_orphans(edited: tree.Program, program: Program) -> tree.Program:

@@ -45,23 +45,39 @@ def rule_names(program: Program) -> set[str]:
     return {name_of(item) for item in program.items if isinstance(item, Rule)}
 
 
-def with_rules(program: Program, text: str, source: str, taken: Iterable[str] = ()) -> Program:
-    """The program with the rules (and declarations) of a text added.
+def with_rules(program: Program, text: str, source: str) -> Program:
+    """The program with the rules (and declarations) of a text added; `as_added` makes them fit."""
+    return replace(program, items=_each_once((*program.items, *parse(text, source).items)))
 
-    A rule without a name gets the next free number, counting `taken` names too.
+
+def as_added(program: Program, taken: Iterable[str]) -> Program:
+    """The program with its last items as an update adds them.
+
+    A rule without a name gets the next free number, counting `taken` names too.  A declaration that is there already
+    is left out, and a fact is refused.
     """
-    added = parse(text, source)
-    facts = [item for item in added.items if isinstance(item, Rule) and item.body is None]
-    if facts:
-        raise ProgramError(
-            Diagnostic("E0910", "a fact cannot be added as a rule", facts[0].span, help="facts are added by `insert`")
-        )
-    names = {*taken, *rule_names(program)}
+    names = {*taken, *(name_of(item) for item in program.items if isinstance(item, Rule) and _is_named(item))}
     items: list[Item] = []
-    for item in added.items:
-        items.append(_named(item, _next_name(names)) if isinstance(item, Rule) else item)
-        names |= {name_of(new) for new in items[-1:] if isinstance(new, Rule)}
-    return replace(program, items=(*program.items, *items))
+    for item in _each_once(program.items):
+        if not isinstance(item, Rule):
+            items.append(item)
+            continue
+        if item.body is None:
+            help = "facts are added by `insert`"
+            raise ProgramError(Diagnostic("E0910", "a fact cannot be added as a rule", item.span, help=help))
+        named = item if _is_named(item) else _named(item, _next_name(names))
+        items.append(named)
+        names.add(name_of(named))
+    return replace(program, items=tuple(items))
+
+
+def _each_once(items: Iterable[Item]) -> tuple[Item, ...]:
+    """The items without declarations that are equal to earlier ones."""
+    found: list[Item] = []
+    for item in items:
+        if isinstance(item, Rule) or item not in found:
+            found.append(item)
+    return tuple(found)
 
 
 def without_rules(program: Program, wanted: str, source: str) -> Program:
@@ -95,8 +111,12 @@ def _no_such(wanted: str, rules: list[Rule]) -> UsageError:
     return UsageError(Diagnostic("E0911", f"there is no rule {shortened(wanted)} to remove", notes=notes))
 
 
+def _is_named(rule: Rule) -> bool:
+    return any(attribute.name == "name" for attribute in rule.attributes)
+
+
 def _named(rule: Rule, name: str) -> Rule:
-    if any(attribute.name == "name" for attribute in rule.attributes):
+    if _is_named(rule):
         return rule
     return replace(rule, attributes=(*rule.attributes, RuleAttribute("name", name, span=rule.span)))
 

@@ -316,8 +316,9 @@ def _own(name: tree.Name, scope: _Scope) -> str:
 
 
 def _with_prefix(rule: tree.Rule, prefix: str) -> tree.Rule:
-    """A named rule gets a name of its own in each instance."""
-    return replace(rule, attributes=tuple(replace(each, value=prefix + each.value) for each in rule.attributes))
+    """A named rule gets a name of its own in each instance, with a span of its own by which it is told from others."""
+    attributes = (replace(each, value=prefix + each.value, span=replace(each.span)) for each in rule.attributes)
+    return replace(rule, attributes=tuple(attributes))
 
 
 def _without(item: tree.Item, overridden: set[str]) -> tree.Item | None:
