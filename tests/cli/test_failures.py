@@ -199,3 +199,14 @@ def test_json_errors_carry_the_place() -> None:
     [found] = holdfast("check", "bad.dl", "--json").json["diagnostics"]
     assert (found["severity"], found["file"], found["line"]) == ("error", "bad.dl", 1)
     assert json.dumps(found)
+
+
+@pytest.mark.parametrize(("command", "more"), [("query", ["list(l)"]), ("run", [])])
+def test_a_record_that_is_too_deep_for_json(command: str, more: list[str]) -> None:
+    rules = "upto(0, nil).\nupto(n + 1, [n, l]) :- upto(n, l), n < 1500.\nlist(l) :- upto(1500, l).\n.output list\n"
+    types = ".type List = [head: number, tail: List]\n.decl upto(n: number, l: List)\n.decl list(l: List)\n"
+    Path("deep.dl").write_text(types + rules, encoding="utf-8")
+    result = holdfast(command, "deep.dl", *more, "--json")
+    assert result.code == 2
+    assert "E0612" in result.out + result.err
+    assert holdfast(command, "deep.dl", *more).code == 0

@@ -133,3 +133,31 @@ def test_long_lists() -> None:
     assert parse_record(str(longest), structure) == longest
     kb.apply(holdfast.Update(delete={"l": [(nested,)]}))
     assert len(kb["l"]) == 0
+
+
+DEEP = """.type List = [head: number, tail: List]
+.decl list(l: List)
+.decl first(n: number)
+first(n) :- list([n, _]).
+"""
+
+
+def test_a_list_that_is_too_long_for_json_is_refused_and_otherwise_as_good_as_any(tmp_path: Path) -> None:
+    long: Any = None
+    for number in range(3000):
+        long = (number, long)
+    update = holdfast.Update(insert={"list": [(long,)]})
+    with holdfast.from_text(DEEP, store=tmp_path / "store") as kb:  # whose log is JSON
+        with pytest.raises(DataError, match="E0612"):
+            kb.apply(update)
+        assert kb.version == 0 and not kb["list"]
+        assert len(kb.apply(holdfast.Update(insert={"list": [((1, None),)]})).added["first"]) == 1
+    kb = holdfast.from_text(DEEP + '.output list(filename="list.jsonl")')
+    change = kb.apply(update)
+    with pytest.raises(DataError, match="E0612"):
+        change.to_json()
+    with pytest.raises(DataError, match="E0612"):
+        kb.write_outputs(tmp_path)
+    assert str(kb.why("first(2999)")).count("]") == 3000
+    [(found,)] = kb["list"]
+    assert set(holdfast.from_text(DEEP, {"list": [(found,)]})["first"]) == {(2999,)}

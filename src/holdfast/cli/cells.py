@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from holdfast.formats.json_lines import refusing_deep_records
 from holdfast.values import Row, Type
 from holdfast.values.term_text import as_json, term_text
 
@@ -24,4 +25,5 @@ def row_as_text(row: Row, types: Sequence[Type]) -> list[str]:
 
 def row_as_json(row: Row) -> list[object]:
     """A row for `--json`, in the form that updates accept."""
-    return [as_json(value) for value in row]
+    with refusing_deep_records():
+        return [as_json(value) for value in row]

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import zip_longest
-from typing import Any
+from typing import Any, cast
 
 from holdfast.language import parse_body, tree
 from holdfast.language.syntax import children, variables
@@ -48,20 +48,36 @@ class Float(float):
 def value_of(given: Any, kind: Kind = Type.ANY) -> Any:
     """A value as the checker represents it, in a column of some type."""
     if isinstance(given, Record):
-        fields = kind.branches.get(given.branch, ()) if isinstance(kind, Structure) else ()
-        inside = zip_longest(given.fields, fields[: len(given.fields)], fillvalue=Type.ANY)
-        return Record(tuple(value_of(value, each) for value, each in inside), given.branch)
+        return _record_of(given, kind)
     if isinstance(given, float) or (kind is Type.FLOAT and isinstance(given, int)):
         return Float(given)
     return given
 
 
+def _record_of(given: Record, kind: Kind) -> Record:
+    """A record of such values, made from the inside out: lists may be longer than Python can recurse."""
+    found: list[Any] = []
+    left: list[tuple[Any, Kind, bool]] = [(given, kind, False)]
+    while left:
+        value, kind, is_open = left.pop()
+        if not isinstance(value, Record):
+            found.append(value_of(value, kind))
+        elif is_open:
+            first = len(found) - len(value.fields)
+            found[first:] = [Record(tuple(found[first:]), value.branch)]
+        else:
+            fields = kind.branches.get(value.branch, ()) if isinstance(kind, Structure) else ()
+            inside = zip_longest(value.fields, fields[: len(value.fields)], fillvalue=Type.ANY)
+            left.append((value, kind, True))
+            left += reversed([(field, each, False) for field, each in inside])
+    return cast("Record", found[0])
+
+
 def text_of(value: Value) -> str:
     """A value as programs write it; a blank node, which they cannot write, is `<_:label>`."""
     match value:
-        case Record(fields=fields, branch=branch):
-            inside = ", ".join(map(text_of, fields))
-            return "nil" if value.is_nil else f"[{inside}]" if not branch else f"${branch}({inside})"
+        case Record():
+            return value.written(text_of)
         case str():
             return quote(value)
         case float():

@@ -10,12 +10,14 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import reduce
 from pathlib import Path
 from typing import Any, NoReturn, cast
 
 import numpy as np
 
+from holdfast.errors import DataError, Diagnostic
 from holdfast.formats.files import BOM, as_text, reading_of, text_size
 from holdfast.formats.json_places import not_json, value_places
 from holdfast.formats.places import Problems, other_columns
@@ -288,10 +290,21 @@ def json_lines(relation: Relation, parts: Iterable[list[Row]], headers: bool) ->
 
 def to_json(data: object) -> str:
     """Lists and dicts of values on one line; `from_json` reverses it for each value."""
+    with refusing_deep_records():
+        try:
+            return _ENCODER.encode(data)
+        except ValueError:  # a float that JSON cannot represent
+            return _ENCODER.encode(_writable(data))
+
+
+@contextmanager
+def refusing_deep_records() -> Iterator[None]:
+    """Refuse values that JSON cannot hold: Python reads and writes only so many brackets inside each other."""
     try:
-        return _ENCODER.encode(data)
-    except ValueError:  # a float that JSON cannot represent
-        return _ENCODER.encode(_writable(data))
+        yield
+    except RecursionError:
+        help = "files of other formats and Parquet can hold it"
+        raise DataError(Diagnostic("E0612", "a record is nested too deeply for JSON", help=help)) from None
 
 
 def _writable(data: object) -> object:

@@ -7,9 +7,10 @@ IRI <1> are three values.  A `Record` holds other values.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 
 class Type(Enum):
@@ -116,6 +117,10 @@ class Record:
 
     def __str__(self) -> str:
         """As Soufflé writes it; ambiguous strings inside are quoted."""
+        return self.written(_field_text)
+
+    def written(self, text: Callable[[Any], str]) -> str:
+        """The record with the text of each value in it."""
         parts: list[str] = []
         left: list[Value | _Text] = [self]
         while left:
@@ -123,7 +128,7 @@ class Record:
             if isinstance(item, _Text):
                 parts.append(item.text)
             elif not isinstance(item, Record):
-                parts.append(_field_text(item))
+                parts.append(text(item))
             elif item.is_nil:
                 parts.append("nil")
             elif item.branch and not item.fields:
