@@ -165,7 +165,7 @@ MUTANTS = [
     # Counting, on hyper-nodes without recursion
     Mutant("Cn is not looked at", counting, "s.Cn.zero(lost)", "lost", DREDC),
     Mutant("nothing goes", counting, "s.delete(Δ)", "pass", DREDC),
-    Mutant("Cn is looked at too soon", counting, "s.begin_insertion(s.nothing)", "s.delete(s.Cn.zero(lost))", DREDC),
+    Mutant("Cn is looked at too soon", counting, "s.begin_insertion()", "s.delete(s.Cn.zero(lost))", DREDC),
     Mutant("what was there comes again", counting, "gained - s.I", "gained", DREDC),
     Mutant("nothing comes", counting, "s.A |= Δ", "pass", DREDC),
     Mutant("first insertions leave Cr", insert, "s.Cr.add(bag)", "pass", DREDC),
@@ -279,9 +279,7 @@ MUTANTS = [
         "name in self._ranked",
         RANKED,
     ),
-    Mutant(
-        "ranks are right whatever ran", Ledger.note_ranks, "self._lose_ranks(plan.predicates)", "pass", LOSING_RANKS
-    ),
+    Mutant("ranks are right whatever ran", Ledger.note_ranks, "self.lose_ranks(plan.predicates)", "pass", LOSING_RANKS),
     Mutant(
         "added recursive rules are not founded",
         RankedStratum._first_insertions,
@@ -401,10 +399,18 @@ MUTANTS = [
         DREDC,
     ),
     Mutant(
-        "no plan begins at a negated atom", Planner.changed, "(readers.negative, negative)", "({}, negative)", DREDC
+        "no plan begins at a negated atom",
+        planner._Readers.changed,
+        "(self.negative, negative, False)",
+        "({}, negative, False)",
+        DREDC,
     ),
     Mutant(
-        "no plan begins at a positive atom", Planner.changed, "(readers.positive, positive)", "({}, positive)", DREDC
+        "no plan begins at a positive atom",
+        planner._Readers.changed,
+        "(self.positive, positive, True)",
+        "({}, positive, True)",
+        DREDC,
     ),
     Mutant(
         "outside facts are read as if none had changed",

@@ -242,6 +242,20 @@ def test_a_folder_that_is_none(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
 
 
+def test_a_store_whose_creation_was_interrupted_is_none_yet(tmp_path: Path) -> None:
+    """As a first run of a pipeline that fails, or a process that is killed, leaves it."""
+    holdfast.from_text(REACH, FACTS, store=tmp_path / "whole").close()
+    (tmp_path / "begun").mkdir()
+    for name in ("HOLDFAST", "lock"):
+        (tmp_path / "begun" / name).write_bytes((tmp_path / "whole" / name).read_bytes())
+    assert codes(lambda: holdfast.open(tmp_path / "begun")) == ["E1301"]
+    assert codes(lambda: holdfast.open(tmp_path / "begun", read_only=True)) == ["E1301"]
+    with holdfast.from_text(REACH, FACTS, store=tmp_path / "begun") as kb:
+        assert kb.version == 0
+    (tmp_path / "begun/CURRENT").unlink()
+    assert codes(lambda: holdfast.open(tmp_path / "begun")) == ["E1306"]  # it was closed, so it was whole
+
+
 @pytest.mark.parametrize("change", [{"format": 2}, {"features": ["shards"]}])
 def test_a_newer_format(change: dict[str, object], tmp_path: Path) -> None:
     folder = tmp_path / "kb"

@@ -169,7 +169,7 @@ class Linking(Protocol):
 # --- counting ------------------------------------------------------------------------------------------
 
 
-class Counted(NamedTuple):
+class CountedChange(NamedTuple):
     """What an update changed for a hyper-node, and in it."""
 
     gone: int  # changed facts: its own explicit ones and those that it reads
@@ -196,7 +196,7 @@ class Counting(Protocol):
         reads: Iterable[str],
         most: int,
         give_way: Callable[[], None],
-    ) -> Counted | None:
+    ) -> CountedChange | None:
         """Bring a hyper-node up to date, which has these rules and no other, none of them recursive or changed by the
         update; they read some predicates.  None, with no effect, if more than `most` changed facts have gone."""
         ...

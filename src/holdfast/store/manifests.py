@@ -165,6 +165,12 @@ def identity(id: str, features: Iterable[str] = ()) -> bytes:
     return sealed({"format": FORMAT, "features": sorted(features), "id": id})
 
 
+def unfinished(folder: Path) -> HoldfastError:
+    """The error for a store whose creation was interrupted."""
+    message = f"{folder.as_posix()} is not a store yet: what made it ended before it held anything"
+    return UsageError(Diagnostic("E1301", message, help="make it again, with its program or pipeline"))
+
+
 def not_a_store(folder: Path) -> HoldfastError:
     """The error for a folder that is not a store."""
     if not folder.exists():

@@ -14,7 +14,7 @@ from holdfast.errors import DamagedData, Diagnostic, UsageError
 from holdfast.quick_dataclass import dataclass
 from holdfast.store.contents import first_of
 from holdfast.store.files import file_digest
-from holdfast.store.manifests import StoreManifest, cannot, damaged, read_identity, unsealed
+from holdfast.store.manifests import StoreManifest, cannot, damaged, read_identity, unfinished, unsealed
 from holdfast.store.records import BEGINNING, FIRST, LogKey, LogRecord, StoreLog, encoded, read_log
 
 _TRIES = 20  # attempts to read while another process writes
@@ -101,6 +101,8 @@ def read_store(folder: Path, *, check_facts: bool = True, readable: bool = False
             return _read_once(folder, check_facts=check_facts, readable=readable)
         except DamagedData:
             if attempt == _TRIES - 1 or before == quiet == _moment(folder):
+                if is_unfinished(folder):
+                    raise unfinished(folder) from None
                 raise
         time.sleep(_TICK)
         quiet = before if _moment(folder) == before else None
@@ -130,6 +132,10 @@ def current_snapshot(folder: Path) -> int:
     """The version of the current snapshot."""
     try:
         return _pointer(folder).version
+    except DamagedData:
+        if is_unfinished(folder):
+            raise unfinished(folder) from None
+        raise
     except OSError as error:
         raise cannot(folder, "read", error) from error
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
-from holdfast.backends.abilities import Counted, Counting
+from holdfast.backends.abilities import CountedChange, Counting
 from holdfast.backends.memory import kernels
 from holdfast.backends.memory.arrays import Ids
 from holdfast.backends.memory.execution.buffers import NO_WEIGHTS, Weights
@@ -71,7 +71,7 @@ class MemoryCounting(Counting):
         reads: Iterable[str],
         most: int,
         give_way: Callable[[], None],
-    ) -> Counted | None:
+    ) -> CountedChange | None:
         backend, [name] = self._backend, planner.node.predicates
         minus, plus = self._minus.get(name, NO_IDS), self._plus.get(name, NO_IDS)
         removed: dict[str, Ids] = {}
@@ -99,7 +99,7 @@ class MemoryCounting(Counting):
             absent = backend.materialisation.selects[False]
             new = backend.added.enter(name, distinct(backend.tables[name].status, gained, absent))
         self._net[name] = deleted, new
-        return Counted(gone, come, losses, gains, len(deleted), len(new))
+        return CountedChange(gone, come, losses, gains, len(deleted), len(new))
 
     def net(self) -> tuple[Facts, Facts]:
         removed: dict[str, Ids] = {}
