@@ -16,6 +16,9 @@ from holdfast.language import tree
 from holdfast.language.syntax import alternatives, is_pattern, many_valued, nodes, variables
 from holdfast.values.structures import Kind
 
+UNUSED = " _"
+"""The variable of wildcards; nothing reads it."""
+
 
 class Match(NamedTuple):
     """Facts of a relation: its columns of which the value is known, None for others, and the variables of these."""
@@ -26,7 +29,7 @@ class Match(NamedTuple):
 
 
 class Parts(NamedTuple):
-    """The fields of a record of some branch get names; "" for those that do not matter."""
+    """The fields of a record of some branch get names; those that do not matter get the name `UNUSED`."""
 
     record: str
     branch: str
@@ -136,7 +139,7 @@ class Conditions:
                 columns = (pair if is_known else None for pair, is_known in zip(typed, known, strict=True))
                 left = [(i, a) for i, a in enumerate(arguments) if not known[i]]
                 names, steps = _bound_to([a for _, a in left], set(bound))
-                places = ((name, i) for name, (i, _) in zip(names, left, strict=True) if name)
+                places = ((name, i) for name, (i, _) in zip(names, left, strict=True) if name != UNUSED)
                 yield Match(relation, tuple(columns), tuple(places))
                 yield from steps
             case tree.Negation(operand=operand):
@@ -168,7 +171,7 @@ def _compared(item: tree.Comparison, bound: frozenset[str]) -> Iterator[Step]:
             if isinstance(here, tree.Variable) and here.name in bound:
                 break
             (name,), steps = _bound_to([here], set(bound))
-            yield Let(name or " _", there)
+            yield Let(name, there)
             yield from steps
             return
     yield Test(item.operator, (item.left, item.right))
@@ -182,7 +185,7 @@ def _bound_to(terms: Sequence[tree.Term], bound: set[str]) -> tuple[tuple[str, .
             bound.add(term.name)
             names.append(term.name)
         elif isinstance(term, tree.Wildcard):
-            names.append("")
+            names.append(UNUSED)
         else:
             names.append(place_of(term))
             left.append(term)

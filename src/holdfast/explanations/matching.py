@@ -322,7 +322,7 @@ class Matcher:
             case Parts(record=record, branch=branch, names=names):
                 value = b[record]
                 if isinstance(value, Record) and value.branch == branch and len(value.fields) == len(names):
-                    return [{**b, **{name: v for name, v in zip(names, value.fields, strict=True) if name}}]
+                    return [{**b, **dict(zip(names, value.fields, strict=True))}]
             case Let(name=name, term=term):
                 if (value := self._value(term, b)) is not NOTHING:
                     return [{**b, name: value}]
