@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from holdfast.errors import Diagnostic, ExitCode, HoldfastError
-from holdfast.explanations.conditions import Absent, Each, Gather, Let, Match, Parts, Step, Test, Way
+from holdfast.explanations.conditions import Absent, ConditionStep, Each, Gather, Let, Match, Parts, Passes, Way
 from holdfast.explanations.scope import bound_in
 from holdfast.explanations.terms import NOTHING, NoValue, Terms, aggregated, alike, as_close, passes, spanned, value_of
 from holdfast.explanations.written_rules import RuleHead, rules_by_head
@@ -36,7 +36,7 @@ ASSERTED = "Asserted"
 GroundRow: TypeAlias = tuple[Any, ...]
 Ground: TypeAlias = tuple[str, GroundRow]
 Substitution: TypeAlias = dict[str, Any]
-Instance: TypeAlias = tuple[GroundRow, Substitution]
+HeadInstance: TypeAlias = tuple[GroundRow, Substitution]
 _FREE = None  # in a pattern: any value
 _PREMISES = " premises"  # in a substitution: the facts that atoms were matched with
 
@@ -232,7 +232,7 @@ class _Evaluator:
         self._terms, self._look = terms, look
         self._ways: dict[tuple[RuleHead, frozenset[str]], Sequence[Way]] = {}
 
-    def instances(self, rule: RuleHead, pattern: GroundRow, given: Substitution) -> Iterator[Instance]:
+    def instances(self, rule: RuleHead, pattern: GroundRow, given: Substitution) -> Iterator[HeadInstance]:
         """The instances of a rule whose heads fit a pattern: the head's values, and the substitution.
 
         What is `given` must not narrow a group down.
@@ -249,7 +249,7 @@ class _Evaluator:
             if _fits(near, pattern):
                 yield near, b
 
-    def _followed(self, steps: Iterable[Step], start: Substitution, exact: bool) -> list[Substitution]:
+    def _followed(self, steps: Iterable[ConditionStep], start: Substitution, exact: bool) -> list[Substitution]:
         """All ways to extend a substitution by some steps; `exact`: over all facts there are, and no others."""
         value, found = self._terms.value, [{**start}]  # steps change what is theirs
         for step in steps:
@@ -265,7 +265,7 @@ class _Evaluator:
                     for b in found:
                         b[name] = value(term, b)
                     found = [b for b in found if b[name] is not NOTHING]
-                case Test(test=test, terms=terms):
+                case Passes(test=test, terms=terms):
                     found = [b for b in found if passes(test, [value(term, b) for term in terms])]
                 case Each(name=name, terms=terms):
                     ends = [(b, [value(term, b) for term in terms]) for b in found]
