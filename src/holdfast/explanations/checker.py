@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from holdfast.errors import Diagnostic, ExitCode, HoldfastError
-from holdfast.explanations.conditions import Absent, Each, Gather, Let, Match, Parts, Step, Test, Way
+from holdfast.explanations.conditions import Absent, ConditionStep, Each, Gather, Let, Match, Parts, Passes, Way
 from holdfast.explanations.scope import bound_in
 from holdfast.explanations.terms import NOTHING, NoValue, Terms, aggregated, alike, as_close, passes, spanned, value_of
 from holdfast.explanations.written_rules import RuleHead, rules_by_head
@@ -36,7 +36,7 @@ ASSERTED = "Asserted"
 GroundRow: TypeAlias = tuple[Any, ...]
 Ground: TypeAlias = tuple[str, GroundRow]
 Substitution: TypeAlias = dict[str, Any]
-Instance: TypeAlias = tuple[GroundRow, Substitution]
+HeadInstance: TypeAlias = tuple[GroundRow, Substitution]
 _FREE = None  # in a pattern: any value
 _PREMISES = " premises"  # in a substitution: the facts that atoms were matched with
 
@@ -232,7 +232,7 @@ class _Evaluator:
         self._terms, self._look = terms, look
         self._ways: dict[tuple[RuleHead, frozenset[str]], Sequence[Way]] = {}
 
-    def instances(self, rule: RuleHead, pattern: GroundRow, given: Substitution) -> Iterator[Instance]:
+    def instances(self, rule: RuleHead, pattern: GroundRow, given: Substitution) -> Iterator[HeadInstance]:
         """The instances of a rule whose heads fit a pattern: the head's values, and the substitution.
 
         What is `given` must not narrow a group down.
@@ -241,56 +241,58 @@ class _Evaluator:
         known = frozenset(start)
         if (rule, known) not in self._ways:
             self._ways[rule, known] = rule.ways(known)
-        found = []
-        for way in self._ways[rule, known]:
-            found += self._followed((*way.steps, *way.then), start, rule.is_exact)
+        ways, exact = self._ways[rule, known], rule.is_exact
+        found = [b for way in ways for b in self._followed((*way.steps, *way.then), start, exact)]
         for b in _grouped(rule, found) if rule.has_aggregates else found:
             row = tuple(value_of(b[name], kind) for name, kind in zip(rule.columns, rule.kinds, strict=True))
             near = tuple(map(as_close, row, pattern)) if rule.has_aggregates else row
             if _fits(near, pattern):
                 yield near, b
 
-    def _followed(self, steps: Iterable[Step], start: Substitution, exact: bool) -> list[Substitution]:
+    def _followed(self, steps: Iterable[ConditionStep], start: Substitution, exact: bool) -> list[Substitution]:
         """All ways to extend a substitution by some steps; `exact`: over all facts there are, and no others."""
-        found = [start]
+        value, found = self._terms.value, [{**start}]  # steps change what is theirs
         for step in steps:
-            found = [new for b in found for new in self._one(step, b, exact)]
+            match step:
+                case Match():
+                    found = [new for b in found for new in self._matched(step, b, exact)]
+                case Parts(record=name, branch=branch, names=fields):
+                    records = [b for b in found if isinstance(b[name], Record) and b[name].branch == branch]
+                    found = [b for b in records if len(b[name].fields) == len(fields)]
+                    for b in found:
+                        b.update(zip(fields, b[name].fields, strict=True))
+                case Let(name=name, term=term):
+                    for b in found:
+                        b[name] = value(term, b)
+                    found = [b for b in found if b[name] is not NOTHING]
+                case Passes(test=test, terms=terms):
+                    found = [b for b in found if passes(test, [value(term, b) for term in terms])]
+                case Each(name=name, terms=terms):
+                    ends = [(b, [value(term, b) for term in terms]) for b in found]
+                    found = [{**b, name: n} for b, e in ends if NOTHING not in e for n in spanned(*alike(e))]
+                case Absent():
+                    found = [b for b in found if not self._among(step, b)]
+                case Gather():
+                    found = [new for b in found for new in self._gathered(step, b)]
         return found
 
-    def _one(self, step: Step, b: Substitution, exact: bool) -> Iterator[Substitution]:
-        match step:
-            case Match(relation=name, known=known, names=names):
-                pattern = tuple(c and value_of(self._terms.value(c[0], b), c[1]) for c in known)
-                for row in self._look(name, pattern, exact) if NOTHING not in pattern else ():
-                    new = {**b, _PREMISES: (*b.get(_PREMISES, ()), (name, row))}
-                    new.update((variable, row[i]) for variable, i in names)
-                    yield new
-            case Parts(record=record, branch=branch, names=fields):
-                value = b[record]
-                if isinstance(value, Record) and (value.branch, len(value.fields)) == (branch, len(fields)):
-                    yield {**b, **{n: inside for n, inside in zip(fields, value.fields, strict=True) if n}}
-            case Let(name=variable, term=term):
-                if (value := self._terms.value(term, b)) is not NOTHING:
-                    yield {**b, variable: value}
-            case Test(test=test, terms=terms):
-                if passes(test, [self._terms.value(term, b) for term in terms]):
-                    yield b
-            case Each(name=variable, terms=terms):
-                ends = [self._terms.value(term, b) for term in terms]
-                yield from ({**b, variable: value} for value in spanned(*alike(ends)) if NOTHING not in ends)
-            case Absent(sees=sees, ways=ways):
-                seen = {name: b[name] for name in sees}  # all ways are looked at, for what they ask
-                if not [new for way in ways for new in self._followed(way.steps, seen, True)]:
-                    yield b
-            case Gather():
-                yield from self._gathered(step, b)
+    def _among(self, step: Absent | Gather, b: Substitution) -> list[tuple[Way, Substitution]]:
+        """What a negation or an aggregate is about; all ways are looked at, for what they ask."""
+        seen = {name: b[name] for name in step.sees}
+        return [(way, new) for way in step.ways for new in self._followed(way.steps, seen, True)]
+
+    def _matched(self, step: Match, b: Substitution, exact: bool) -> Iterator[Substitution]:
+        pattern = tuple(c and value_of(self._terms.value(c[0], b), c[1]) for c in step.known)
+        for row in self._look(step.relation, pattern, exact) if NOTHING not in pattern else ():
+            new = {**b, _PREMISES: (*b.get(_PREMISES, ()), (step.relation, row))}
+            new.update([(name, row[i]) for name, i in step.names])
+            yield new
 
     def _gathered(self, step: Gather, b: Substitution) -> Iterator[Substitution]:
         """An aggregate, computed anew over the distinct substitutions of its body."""
         members = {}
-        for way in step.ways:
-            for new in self._followed(way.steps, {name: b[name] for name in step.sees}, True):
-                members[_plain(new), step.counts_facts and new.get(_PREMISES)] = self._followed(way.then, new, True)
+        for way, new in self._among(step, b):
+            members[_plain(new), step.counts_facts and new.get(_PREMISES)] = self._followed(way.then, new, True)
         ends = [end for some in members.values() for end in some]
         value = self._terms.aggregate(step.term, [end.get(" target", 0) for end in ends])
         facts = (*b.get(_PREMISES, ()), *(fact for end in ends for fact in end.get(_PREMISES, ())))

@@ -16,6 +16,9 @@ from holdfast.language import tree
 from holdfast.language.syntax import alternatives, is_pattern, many_valued, nodes, variables
 from holdfast.values.structures import Kind
 
+UNUSED = " _"
+"""The variable of wildcards; nothing reads it."""
+
 
 class Match(NamedTuple):
     """Facts of a relation: its columns of which the value is known, None for others, and the variables of these."""
@@ -26,7 +29,7 @@ class Match(NamedTuple):
 
 
 class Parts(NamedTuple):
-    """The fields of a record of some branch get names; "" for those that do not matter."""
+    """The fields of a record of some branch get names; those that do not matter get the name `UNUSED`."""
 
     record: str
     branch: str
@@ -40,7 +43,7 @@ class Let(NamedTuple):
     term: tree.Term
 
 
-class Test(NamedTuple):
+class Passes(NamedTuple):
     """A comparison, or another test."""
 
     test: str
@@ -73,14 +76,14 @@ class Gather(NamedTuple):
     wanted: str  # the variable that it is compared with
 
 
-Step: TypeAlias = Match | Parts | Let | Test | Each | Absent | Gather
+ConditionStep: TypeAlias = Match | Parts | Let | Passes | Each | Absent | Gather
 
 
 class Way(NamedTuple):
     """One alternative: its steps, and those that come after it."""
 
-    steps: tuple[Step, ...]
-    then: tuple[Step, ...] = ()
+    steps: tuple[ConditionStep, ...]
+    then: tuple[ConditionStep, ...] = ()
 
 
 class Conditions:
@@ -109,9 +112,9 @@ class Conditions:
 
     def _in_turn(
         self, items: Sequence[tree.Formula], bound: frozenset[str], around: frozenset[str], used: frozenset[str]
-    ) -> tuple[tuple[Step, ...], frozenset[str]]:
+    ) -> tuple[tuple[ConditionStep, ...], frozenset[str]]:
         """The steps of conditions that hold together, and what is bound after them."""
-        seen, waiting, steps = scopes(items, around, used), list(items), list[Step]()
+        seen, waiting, steps = scopes(items, around, used), list(items), list[ConditionStep]()
         while waiting:
             item = waiting.pop(costs(waiting, bound, seen)[0][1])
             steps += self.steps(item, bound, seen[id(item)])
@@ -119,7 +122,7 @@ class Conditions:
             bound = (binds(item, bound) or bound).union(*map(seen[id(item)].witness, inner))
         return tuple(steps), bound
 
-    def steps(self, item: tree.Formula, bound: frozenset[str], scope: FormulaScope) -> Iterator[Step]:
+    def steps(self, item: tree.Formula, bound: frozenset[str], scope: FormulaScope) -> Iterator[ConditionStep]:
         """The steps of one condition, in its turn."""
         inner = [node for node in many_valued(item) if place_of(node) not in bound]  # those around a negation are
         for node in inner:
@@ -129,21 +132,21 @@ class Conditions:
                 yield Each(place_of(node), node.arguments)
         match item:
             case tree.Atom() | tree.Constraint() if is_test(item):
-                yield Test(item.name.text if isinstance(item, tree.Atom) else item.function, item.arguments)
+                yield Passes(item.name.text if isinstance(item, tree.Atom) else item.function, item.arguments)
             case tree.Atom(arguments=arguments):
                 relation, known = self._terms.relation(item.name), [is_known(a, bound) for a in arguments]
                 typed = zip(arguments, self._terms.kinds(relation, len(arguments)), strict=True)
                 columns = (pair if is_known else None for pair, is_known in zip(typed, known, strict=True))
                 left = [(i, a) for i, a in enumerate(arguments) if not known[i]]
                 names, steps = _bound_to([a for _, a in left], set(bound))
-                places = ((name, i) for name, (i, _) in zip(names, left, strict=True) if name)
+                places = ((name, i) for name, (i, _) in zip(names, left, strict=True) if name != UNUSED)
                 yield Match(relation, tuple(columns), tuple(places))
                 yield from steps
             case tree.Negation(operand=operand):
                 sees = (variables(operand) & scope.outer).union(map(place_of, many_valued(item)))
                 yield Absent(sees, self.ways(operand, sees, sees, frozenset()))
             case tree.Truth(value=value):
-                yield Test("true" if value else "false", ())
+                yield Passes("true" if value else "false", ())
             case tree.Comparison():
                 yield from _compared(item, bound)
             case _:
@@ -161,20 +164,20 @@ class Conditions:
         return Gather(place_of(node), node, sees, ways, not either, scope.witness(node), wanted)
 
 
-def _compared(item: tree.Comparison, bound: frozenset[str]) -> Iterator[Step]:
+def _compared(item: tree.Comparison, bound: frozenset[str]) -> Iterator[ConditionStep]:
     """An equation binds what is a pattern on one side, if the other one is known."""
     for here, there in ((item.left, item.right), (item.right, item.left)):
         if item.operator == "=" and is_pattern(here) and is_known(there, bound):
             if isinstance(here, tree.Variable) and here.name in bound:
                 break
             (name,), steps = _bound_to([here], set(bound))
-            yield Let(name or " _", there)
+            yield Let(name, there)
             yield from steps
             return
-    yield Test(item.operator, (item.left, item.right))
+    yield Passes(item.operator, (item.left, item.right))
 
 
-def _bound_to(terms: Sequence[tree.Term], bound: set[str]) -> tuple[tuple[str, ...], list[Step]]:
+def _bound_to(terms: Sequence[tree.Term], bound: set[str]) -> tuple[tuple[str, ...], list[ConditionStep]]:
     """The variables that get the values of columns or fields, and the steps by which these equal their terms."""
     names, left = list[str](), list[tree.Term]()
     for term in terms:
@@ -182,17 +185,17 @@ def _bound_to(terms: Sequence[tree.Term], bound: set[str]) -> tuple[tuple[str, .
             bound.add(term.name)
             names.append(term.name)
         elif isinstance(term, tree.Wildcard):
-            names.append("")
+            names.append(UNUSED)
         else:
             names.append(place_of(term))
             left.append(term)
-    steps: list[Step] = []
+    steps: list[ConditionStep] = []
     for term in sorted(left, key=lambda each: not is_pattern(each)):  # computed ones last
         if isinstance(term, tree.Record | tree.Branch):
             inside, more = _bound_to(term.fields, bound)
             steps += [Parts(place_of(term), term.name if isinstance(term, tree.Branch) else "", inside), *more]
         else:
-            steps.append(Test("=", (term, tree.Variable(place_of(term), span=term.span))))
+            steps.append(Passes("=", (term, tree.Variable(place_of(term), span=term.span))))
     return tuple(names), steps
 
 

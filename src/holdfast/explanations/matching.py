@@ -6,7 +6,18 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from holdfast.explanations.conditions import Absent, Each, Gather, Let, Match, Parts, Step, Test, Way, equation
+from holdfast.explanations.conditions import (
+    Absent,
+    ConditionStep,
+    Each,
+    Gather,
+    Let,
+    Match,
+    Parts,
+    Passes,
+    Way,
+    equation,
+)
 from holdfast.explanations.scope import FormulaScope, costs, scopes
 from holdfast.explanations.terms import (
     NOTHING,
@@ -245,7 +256,9 @@ class Matcher:
 
         return self._remembered((*map(id, waiting), bound, id(seen), self._is_sized), seen, find)
 
-    def _steps_of(self, item: tree.Formula, bound: frozenset[str], seen: dict[int, FormulaScope]) -> Sequence[Step]:
+    def _steps_of(
+        self, item: tree.Formula, bound: frozenset[str], seen: dict[int, FormulaScope]
+    ) -> Sequence[ConditionStep]:
         found = partial(self.conditions.steps, item, bound, seen[id(item)])
         return self._remembered((id(item), bound, id(seen)), seen, lambda: [*found()])
 
@@ -278,7 +291,7 @@ class Matcher:
 
     # --- steps ---------------------------------------------------------------------------------------
 
-    def _followed(self, steps: Iterable[Step], found: list[Binding], exact: bool) -> list[Binding]:
+    def _followed(self, steps: Iterable[ConditionStep], found: list[Binding], exact: bool) -> list[Binding]:
         """All ways to extend bindings by some steps."""
         for step in steps:
             match step:
@@ -317,16 +330,16 @@ class Matcher:
     def _pattern(self, step: Match, b: Binding) -> FactPattern:
         return tuple(ANY if column is None else value_of(self._value(column[0], b), column[1]) for column in step.known)
 
-    def _extended(self, step: Step, b: Binding) -> Iterable[Binding]:
+    def _extended(self, step: ConditionStep, b: Binding) -> Iterable[Binding]:
         match step:
             case Parts(record=record, branch=branch, names=names):
                 value = b[record]
                 if isinstance(value, Record) and value.branch == branch and len(value.fields) == len(names):
-                    return [{**b, **{name: v for name, v in zip(names, value.fields, strict=True) if name}}]
+                    return [{**b, **dict(zip(names, value.fields, strict=True))}]
             case Let(name=name, term=term):
                 if (value := self._value(term, b)) is not NOTHING:
                     return [{**b, name: value}]
-            case Test(test=test, terms=terms):
+            case Passes(test=test, terms=terms):
                 return [b] if passes(test, [self._value(term, b) for term in terms]) else []
             case Each(name=name, terms=terms):
                 values = [self._value(term, b) for term in terms]

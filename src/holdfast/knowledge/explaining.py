@@ -82,7 +82,7 @@ class StoredFacts(Matcher):
         if isinstance(error, Unknown):
             help = "report it with the program: what can be derived should be explained"
             if any(node.sums for node in self.program.nodes):
-                help = "a sum or count that is part of a recursion adds up what it supports itself: it has no proof"
+                help = "a sum or count that is part of a recursion adds up what it supports itself: ask for a proof"
             raise EvaluationError(Diagnostic(NOT_EXPLAINED, f"this cannot be explained: {error}", help=help)) from error
 
     def tick(self, steps: int) -> None:
