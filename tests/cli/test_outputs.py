@@ -204,3 +204,10 @@ def test_what_was_not_read_may_be_in_the_same_folder(linked: None) -> None:
     Path("facts/t.txt").write_text("other\n", encoding="utf-8")
     assert holdfast("run", "q.dl", "-F", "facts", "-D", "facts", "--stats", "facts/stats.json").code == 0
     assert Path("facts/t.csv").read_text(encoding="utf-8") == "1\n"
+
+
+def test_an_output_to_another_device_says_which_there_are() -> None:
+    Path("device.dl").write_text(".decl p(x: number)\np(1).\n.output p(IO=sqlite)\n", encoding="utf-8")
+    result = holdfast("run", "device.dl", "-D", "out")
+    assert result.code == 2
+    assert "IO=sqlite is not supported for relation p; IO is file, and for an .output also stdout" in result.err

@@ -14,7 +14,7 @@ from holdfast.errors import HoldfastError, UsageError
 from .drawing import Draw, Query, functor_values
 from .judge import State, answers, derived, encoded
 from .rules import Relation, Rule
-from .values import text, writable
+from .values import declared, text, writable
 
 FIXED = ("auto", "dred", "dred-counting", "dred-ranked", "backward-forward", "backward-forward-counting", "recompute")
 LOOKAHEADS = ("auto", "none", "window", "marks")
@@ -119,7 +119,16 @@ class Walk:
         self.kb = kb
         self.compare("program")
         actions: list[Callable[[], None]] = [self.applied] * 5 + [self.what_if, self.undone, self.several, self.net]
-        actions += [self.streamed, self.asked, self.asked, self.hold, self.watch, self.reopened, self.explained]
+        actions += [
+            self.streamed,
+            self.asked,
+            self.asked,
+            self.hold,
+            self.watch,
+            self.reopened,
+            self.explained,
+            self.brought,
+        ]
         for _ in range(steps):
             self.random.choice(actions)()
         self.check_held()
@@ -234,6 +243,28 @@ class Walk:
         if self.past and self.attempt("undo", self.kb.undo, "kb.undo()") is not None:
             self.stand = self.past.pop()
             self.compare("undo")
+
+    def brought(self) -> None:
+        """An update that brings a component and its instance is undone, and comes again."""
+        relation = self.random.choice([r for r in self.program.relations if r.kind != "inline"])
+        if not self.draw.typed or self.engine != "memory":  # others undo nothing
+            return
+        columns = ", ".join(f"c{i}: {declared(type_)}" for i, type_ in enumerate(relation.types))
+        row = ", ".join(f"x{i}" for i in range(len(relation.types)))
+        own = f"copy{len(self.log)}"
+        text = (
+            f".comp Copy {{ .decl all({columns}) .decl some({columns}) some({row}) :- all({row}). }} .init {own} = Copy"
+        )
+        update = holdfast.Update(
+            add_rules=[text.replace("Copy", own.title()), f"{own}.all({row}) :- {relation.written}({row})."]
+        )
+        for _ in range(2):
+            if self.attempt("instance", lambda: self.kb.apply(update), f"kb.apply({update!r})") is None:
+                return
+            if self.rows(self.kb[f"{own}.some"], relation) != self.expected(self.stand)[relation.key]:
+                raise WrongError(f"{own}.some is no copy of {relation.name}")
+            self.attempt("undo", self.kb.undo, "kb.undo()")
+            self.compare("an instance and back")
 
     def several(self) -> None:
         steps = self.steps(rules=False)

@@ -122,7 +122,8 @@ def check_parameters(relation: Relation | None, parameters: Mapping[str, str]) -
                 help=f"did you mean {close[0]}?" if close else None,
             )
     if parameters.get("IO", "file") != "file":
-        refuse("E0610", f"IO={parameters['IO']} is not supported{_for(relation)}; facts are read from files", span)
+        wanted = "IO is file, and for an .output also stdout"
+        refuse("E0610", f"IO={parameters['IO']} is not supported{_for(relation)}; {wanted}", span)
 
 
 def _for(relation: Relation | None) -> str:

@@ -316,7 +316,7 @@ def _own(name: tree.Name, scope: _Scope) -> str:
 
 
 def _with_prefix(rule: tree.Rule, prefix: str) -> tree.Rule:
-    """A named rule gets a name of its own in each instance, with a span of its own by which it is told from others."""
+    """A named rule gets a name of its own in each instance, and a span of its own, by which rules are distinguished."""
     attributes = (replace(each, value=prefix + each.value, span=replace(each.span)) for each in rule.attributes)
     return replace(rule, attributes=tuple(attributes))
 
