@@ -16,8 +16,8 @@ KeptFacts = types.Tuple((Rows, Bytes, Slots, Grid))
 """A table: rows, status, slots, grid."""
 
 Support = types.Tuple((Ids, Ids, Ids, Ids, Codes))
-"""Cn; Cr; what keeps a fact besides Cn, Cw or Cr, or Cn again; the ranks, empty where that is not Cw; the spans of ranks
-that the rule saw together, as pairs."""
+"""Cn; Cr; what keeps a fact besides Cn, Cw or Cr, or Cn again; the ranks, empty where that is not Cw; the spans of
+ranks that the rule saw together, as pairs."""
 
 Scanned = types.Tuple((Bytes, Codes, Codes, Pattern, Codes))
 """A scan: an empty `visible`, constants, key, pattern, outputs; the last output is the place of the fact."""
@@ -34,10 +34,10 @@ def cascade(work, state, deleted, table, support, scanned, joined, buffers, move
     """Subtract the instances of a rule with facts that have gone; heads without support go too, and join `work`.
 
     The rule joins one fact of the table with other facts.  `state` says how far it has come: the next place in `work`
-    and the number of facts there; the number of bindings, the next one, and the cursor of its join.  The heads whose Cr
-    was moved go to `moved`, those whose Cw was to `founded`; `state` gets how many there are, and how often a fact was
-    kept by what else keeps facts.  Stops at the end, or when `moved` is full.  `work` and `founded` have a place more than
-they can need.
+    and the number of facts there; the number of bindings, the next one, and the cursor of its join.  The heads whose
+    Cr was moved go to `moved`, those whose Cw was to `founded`; `state` gets how many there are, and how often a fact
+    was kept by what else keeps facts.  Stops at the end, or when `moved` is full.  `work` and `founded` have a place
+    more than they can need.
     """
     rows, status, slots, grid = table
     Cn, Cr, other, ranks, spans = support
