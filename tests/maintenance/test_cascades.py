@@ -24,7 +24,8 @@ PROGRAMS = {
     "two rules": EDGES
     + "path(x, y) :- edge(x, y).  path(x, z) :- path(x, y), edge(y, z).  path(z, x) :- path(x, y), edge(z, y).",
     "beside another rule": EDGES
-    + "path(x, y) :- edge(x, y).  path(x, z) :- path(x, y), edge(y, z).  path(x, z) :- path(x, y), path(y, z), !shut(y).",
+    + "path(x, y) :- edge(x, y).  path(x, z) :- path(x, y), edge(y, z)."
+    + "  path(x, z) :- path(x, y), path(y, z), !shut(y).",
     "constants and wildcards": EDGES
     + "path(x, y) :- edge(x, y).  path(0, z) :- path(x, y), edge(y, z).  path(y, 1) :- path(x, x), edge(x, y)."
     + "  path(x, z) :- path(x, _), edge(1, z).",

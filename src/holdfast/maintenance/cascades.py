@@ -22,7 +22,8 @@ class Cascades:
         able = [plan is not None and cascading is not None and cascading.cascades(plan) for plan in plans]
         self.s, self._cascading, self._other = s, cascading, other
         self._plans = [plan for plan, is_able in zip(plans, able, strict=True) if plan is not None and is_able]
-        self.rest = tuple(rule for rule, is_able in zip(rules, able, strict=True) if not is_able) if any(able) else rules
+        rest = tuple(rule for rule, is_able in zip(rules, able, strict=True) if not is_able)
+        self.rest = rest if self._plans else rules  # the same tuple: what is known of it is found by its id
 
     def spread(self, Δ: Facts) -> tuple[Facts, Facts]:
         """Facts go, and what goes by them; D has taken them in if there are such rules, else `delete` does.

@@ -226,7 +226,7 @@ class Chooser:
         expected = rates.expected(given)
         anew = inf if full is None else record.starting_over(kind, given, full.seconds)
         may_win = full is not None and not (kind == INSERTIONS and record.visits_less(name, full))
-        most = _CERTAIN if kind == INSERTIONS else 1.0  # the others can be tried, and abandoned
+        most = _CERTAIN  # a try that takes longer than this is abandoned, and was in vain
         if full is not None:
             facts = len(backend.materialisation.of(plan.reads - plan.predicates))
             known = record.refills(name, facts, request.inserted if kind == INSERTIONS else 0, full)

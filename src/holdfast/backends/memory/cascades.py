@@ -61,7 +61,7 @@ class MemoryCascade:
         self._buffers = tuple(np.empty(size, np.int64) for size in sizes)
 
     def run(self, facts: Ids, inputs: FactSet, other: MemoryCounters | None) -> tuple[Ids, int, int]:
-        """Facts have gone; gives them and those that go by that, the number of instances, and how often a fact was kept."""
+        """Facts have gone; gives them and what goes by that, the number of instances, and how often one was kept."""
         backend, predicate, place = self._backend, self._predicate, self._join.place
         begun, instances, kept, size = perf_counter(), 0, 0, _FIRST
         work, state = np.empty(backend.tables[predicate].size + 1, np.int32), np.zeros(8, np.int64)
@@ -70,14 +70,14 @@ class MemoryCascade:
         try:
             with Seen((), (place,), (), {place[0]: inputs}) as views:
                 self._join.prepare(views)
-                arrays, is_ranked = self._arrays(other), other is backend.ranking.founded
+                Cr, Cw, arrays = backend.recursive, backend.ranking.founded, self._arrays(other)
                 while state[0] < state[1] or state[3] < state[2]:
                     moved, founded = np.empty(size, np.int32), np.empty(size + 1, np.int32)
                     state = state.copy()  # what is undone is what this one says
                     state[5:] = 0
-                    backend.recursive.remember(partial(self._put_back, backend.recursive, moved, state, 5))
-                    if is_ranked:
-                        backend.ranking.founded.remember(partial(self._put_back, other, founded, state, 6))
+                    Cr.remember(partial(self._put_back, Cr, moved, state, 5))
+                    if other is Cw:
+                        Cw.remember(partial(self._put_back, Cw, founded, state, 6))
                     kernels.cascade(work, state, backend.deleted.bit, *arrays, self._buffers, moved, founded)
                     instances, kept, size = instances + int(state[5]), kept + int(state[7]), min(_MOST, _GROWTH * size)
                     backend.watch.batch(0)

@@ -144,7 +144,7 @@ class ListIndex(NamedTuple):
 
     ids: Ids
     rows: Rows
-    index: Index
+    by_key: Index
 
 
 def list_index(ids: Ids, rows: Rows, key: tuple[int, ...]) -> ListIndex:

@@ -149,7 +149,7 @@ class JoinStep(Runnable):
             self.probe = views.probes[self.place]
         else:
             self.listed = listed.indexed(self.place[1], self.step.key)
-            self.index, self.probe = self.listed.index, Probe(0, len(self.listed.ids), NO_STATUS)
+            self.index, self.probe = self.listed.by_key, Probe(0, len(self.listed.ids), NO_STATUS)
         if not self.pattern:
             self.pattern = self.shape.pattern(self.index.others, self.index.straight)
         self.instances = self.distinct = 0

@@ -28,7 +28,7 @@ from holdfast.backends.memory.truth import StatusTruth
 from holdfast.backends.protocol import Watch
 from holdfast.errors import Diagnostic, EvaluationError
 from holdfast.plans.literals import step_variables
-from holdfast.plans.model import GOAL, AntiJoin, Join, Plan, Read, Scan
+from holdfast.plans.model import GOAL, AntiJoin, Plan, Read, Scan
 from holdfast.plans.profile import PlanFigures
 from holdfast.program.model import AggregateRule, Rule, Var
 from holdfast.values.dictionary import Dictionary

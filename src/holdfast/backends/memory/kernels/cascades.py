@@ -12,32 +12,36 @@ from holdfast.backends.memory.kernels.ranked import late
 from holdfast.backends.memory.kernels.steps import scan
 from holdfast.compilation import int32, int64, njit, types, uint8, void
 
-KeptFacts = types.Tuple((Rows, Bytes, Slots, Grid))
+CascadeTable = types.Tuple((Rows, Bytes, Slots, Grid))
 """A table: rows, status, slots, grid."""
 
-Support = types.Tuple((Ids, Ids, Ids, Ids, Codes))
-"""Cn; Cr; what keeps a fact besides Cn, Cw or Cr, or Cn again; the ranks, empty where that is not Cw; the spans of ranks
-that the rule saw together, as pairs."""
+CascadeSupport = types.Tuple((Ids, Ids, Ids, Ids, Codes))
+"""Cn; Cr; what keeps a fact besides Cn, Cw or Cr, or Cn again; the ranks, empty where that is not Cw; the spans of
+ranks that the rule saw together, as pairs."""
 
-Scanned = types.Tuple((Bytes, Codes, Codes, Pattern, Codes))
+CascadeScan = types.Tuple((Bytes, Codes, Codes, Pattern, Codes))
 """A scan: an empty `visible`, constants, key, pattern, outputs; the last output is the place of the fact."""
 
-Joined = types.Tuple((Codes, View, Index, Pattern, Codes, Ids))
+CascadeJoin = types.Tuple((Codes, View, Index, Pattern, Codes, Ids))
 """A join: constants, view, index, pattern, outputs, an empty quota; the last output is the place of the fact."""
 
-Buffers = types.Tuple((Rows, Rows, Rows))
+CascadeBuffers = types.Tuple((Rows, Rows, Rows))
 """For bindings, for heads with places, and for heads alone."""
 
 
-@njit(void(Ids, Codes, uint8, KeptFacts, Support, Scanned, Joined, Buffers, Ids, Ids), nogil=True, cache=True)
+@njit(
+    void(Ids, Codes, uint8, CascadeTable, CascadeSupport, CascadeScan, CascadeJoin, CascadeBuffers, Ids, Ids),
+    nogil=True,
+    cache=True,
+)
 def cascade(work, state, deleted, table, support, scanned, joined, buffers, moved, founded):
     """Subtract the instances of a rule with facts that have gone; heads without support go too, and join `work`.
 
     The rule joins one fact of the table with other facts.  `state` says how far it has come: the next place in `work`
-    and the number of facts there; the number of bindings, the next one, and the cursor of its join.  The heads whose Cr
-    was moved go to `moved`, those whose Cw was to `founded`; `state` gets how many there are, and how often a fact was
-    kept by what else keeps facts.  Stops at the end, or when `moved` is full.  `work` and `founded` have a place more than
-they can need.
+    and the number of facts there; the number of bindings, the next one, and the cursor of its join.  The heads whose
+    Cr was moved go to `moved`, those whose Cw was to `founded`; `state` gets how many there are, and how often a fact
+    was kept by what else keeps facts.  Stops at the end, or when `moved` is full.  `work` and `founded` have a place
+    more than they can need.
     """
     rows, status, slots, grid = table
     Cn, Cr, other, ranks, spans = support
