@@ -410,17 +410,17 @@ class Frames(Protocol):
         """Whether facts may be given as this."""
         ...
 
-    def facts_with_frames(self, rows: Mapping[str, Codes], frames: Mapping[str, Sequence[Any]]) -> Facts:
-        """Encoded rows and frames as a set of facts."""
+    def facts_with_frames(self, rows: Mapping[str, Codes], frames: Mapping[str, Sequence[Any]]) -> tuple[Facts, int]:
+        """Encoded rows and frames as a set of facts, and the number of given rows, repeated ones included."""
         ...
 
 
 def given_facts(
     backend: Backend, rows: Mapping[str, Codes], frames: Mapping[str, Sequence[Any]], *, known: bool = False
-) -> Facts:
-    """Encoded rows, and frames where the backend takes them, as a set of facts."""
+) -> tuple[Facts, int]:
+    """Encoded rows, and frames where the backend takes them, as a set of facts, and the number of given rows."""
     if not frames:
-        return backend.facts(rows, known=known)
+        return backend.facts(rows, known=known), sum(map(len, rows.values()))
     taking = backend.ability(Frames)
     assert taking is not None, "a frame is encoded unless the backend takes it"
     return taking.facts_with_frames(rows, frames)

@@ -135,7 +135,7 @@ def _put_facts(loaded: Loaded, backend: Backend, watch: Watch) -> None:
     each = ((_only(name, loaded.rows), _only(name, loaded.frames)) for name in {**loaded.rows, **loaded.frames})
     is_whole = tuning(backend).is_elsewhere or loaded.frames
     for rows, frames in [(loaded.rows, loaded.frames)] if is_whole else each:
-        given = given_facts(backend, rows, frames).snapshot()
+        given = given_facts(backend, rows, frames)[0].snapshot()
         E |= given
         watch.batch(len(given))
     watch.grown(LOADED, 0)

@@ -40,30 +40,22 @@ class FactChange:
 def looked_up(both: Both, backend: Backend) -> FactChange:
     """The facts of an encoded update."""
     deletions, insertions = both
-    facts = given_facts(backend, *deletions, known=True), given_facts(backend, *insertions)
-    return FactChange(*facts, _number(both))
+    deleted, inserted = given_facts(backend, *deletions, known=True), given_facts(backend, *insertions)
+    return FactChange(deleted[0], inserted[0], deleted[1] + inserted[1])
 
 
 def looked_up_each(several: Sequence[Both], backend: Backend) -> list[FactChange]:
     """Like `looked_up`, for several updates together."""
     insertions = _facts_each([insertions for _, insertions in several], backend)  # first: later ones may delete them
     deletions = _facts_each([deletions for deletions, _ in several], backend, known=True)
-    return list(map(FactChange, deletions, insertions, map(_number, several)))
+    return [FactChange(gone, come, n + m) for (gone, n), (come, m) in zip(deletions, insertions, strict=True)]
 
 
-def _facts_each(several: Sequence[Encoded], backend: Backend, *, known: bool = False) -> Sequence[FactSet]:
+def _facts_each(several: Sequence[Encoded], backend: Backend, *, known: bool = False) -> list[tuple[FactSet, int]]:
     if any(frames for _, frames in several):
         return [given_facts(backend, *encoded, known=known) for encoded in several]
-    return facts_each(backend, [codes for codes, _ in several], known=known)
-
-
-def _number(both: Both) -> int:
-    number = 0
-    for codes, frames in both:
-        number += sum(map(len, codes.values()))
-        for several in frames.values():
-            number += sum(int(frame.count()) for frame in several)
-    return number
+    facts = facts_each(backend, [codes for codes, _ in several], known=known)
+    return list(zip(facts, (sum(map(len, codes.values())) for codes, _ in several), strict=True))
 
 
 class Waiting(Protocol):
@@ -165,7 +157,7 @@ class Prefetcher:
             [((deletions, frames), _)] = self._encoder.encode([update], program)
         except HoldfastError:
             return None
-        return given_facts(self._backend, deletions, frames, known=True)
+        return given_facts(self._backend, deletions, frames, known=True)[0]
 
     def forget(self) -> None:
         """Drop everything prepared, because rules may change, and types and tables with them."""
@@ -174,7 +166,7 @@ class Prefetcher:
     def _deletions(self, prepared: PreparedUpdate) -> FactSet:
         if prepared.is_complete:
             return prepared.facts.deletions
-        return given_facts(self._backend, *prepared.codes[0], known=True)
+        return given_facts(self._backend, *prepared.codes[0], known=True)[0]
 
     def _current(self, update: Update) -> PreparedUpdate | None:
         known = self._prepared.get(id(update))

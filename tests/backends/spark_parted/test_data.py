@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import time
 from collections import Counter
 from decimal import Decimal
 from pathlib import Path
@@ -59,6 +60,18 @@ def test_updates_that_are_merged_take_dataframes(spark: SparkSession) -> None:
     assert set(change.added["edge"]) == {(2, 3), (4, 5)} == set(kb["edge"]) - {(1, 2)}
     assert set(kb["path"]) == {(1, 2), (2, 3), (1, 3), (4, 5)}
     assert change.no_ops == 2  # what came and went on the way
+
+
+def test_nothing_waits_for_the_cores_that_shards_have(spark: SparkSession) -> None:
+    """Once, the rows of an update's DataFrames were counted by a job that waited until the shards gave them back."""
+    engine = small(spark, holdSeconds=300)
+    kb = holdfast.from_text(REACH, {"edge": [(1, 2)]}, engine=engine, modules=())
+    frames = [spark.createDataFrame(rows, "x long, y long") for rows in ([(2, 3), (2, 3), (3, 4)], [(1, 2), (7, 8)])]
+    begun = time.monotonic()
+    change = kb.apply(holdfast.Update(insert={"edge": frames[0]}, delete={"edge": frames[1]}))
+    assert time.monotonic() - begun < 200
+    assert change.no_ops == 2  # (2, 3) again, and (7, 8) was not there
+    assert set(kb["path"]) == {(2, 3), (3, 4), (2, 4)}
 
 
 @pytest.mark.parametrize("most", [None, 0])

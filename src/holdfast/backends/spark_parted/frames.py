@@ -85,14 +85,18 @@ class IntakeSettings:
         return Path(f"{self.path}-codes")
 
 
-def taken_in(settings: JobSettings, dictionary: Dictionary, given: Sequence[GivenFrame]) -> dict[str, list[str]]:
-    """Files with the facts of DataFrames, by predicate, encoded by the tasks that compute them; the end of each name is
-    the number of the shard.  Frames with the same types of columns are read by one job, since jobs cost more than rows.
+def taken_in(
+    settings: JobSettings, dictionary: Dictionary, given: Sequence[GivenFrame]
+) -> tuple[dict[str, list[str]], int]:
+    """Files with the facts of DataFrames, by predicate, encoded by the tasks that compute them, and the number of rows.
+
+    The end of each file's name is the number of the shard.  Frames with the same types of columns are read by one job,
+    since jobs cost more than rows.
     """
     groups: dict[tuple[str, ...], list[GivenFrame]] = {}
     for each in given:
         groups.setdefault(tuple(map(spark_type, types_of(each.relation))), []).append(each)
-    key, files = new_key(settings.identity), dict[str, list[str]]()
+    key, files, total = new_key(settings.identity), dict[str, list[str]](), 0
     door = None
     if settings.exchange != SHUFFLE:
         door = Door(settings.host, key, lambda connection, _: serve_values(connection, dictionary))
@@ -101,16 +105,17 @@ def taken_in(settings: JobSettings, dictionary: Dictionary, given: Sequence[Give
             path = str(Path(settings.folder) / f"given-{secrets.token_hex(8)}")
             kinds = tuple((each.relation.types, each.column, each.hubs) for each in group)
             intake = IntakeSettings(door.address if door else None, key, kinds, settings.parts, path)
-            for number, file in _made(intake, group, dictionary):
+            for number, file, rows in _made(intake, group, dictionary):
                 files.setdefault(group[number].relation.name, []).append(file)
+                total += rows
     finally:
         if door is not None:
             door.close()
-    return files
+    return files, total
 
 
-def _made(intake: IntakeSettings, group: Sequence[GivenFrame], dictionary: Dictionary) -> list[tuple[int, str]]:
-    """The files that a job writes: the number of the frame, and the path."""
+def _made(intake: IntakeSettings, group: Sequence[GivenFrame], dictionary: Dictionary) -> list[tuple[int, str, int]]:
+    """The files that a job writes: the number of the frame, the path, and the number of rows."""
     from pyspark.sql import functions as F  # noqa: N812
 
     names = ", ".join(sorted({each.relation.display for each in group}))
@@ -123,8 +128,9 @@ def _made(intake: IntakeSettings, group: Sequence[GivenFrame], dictionary: Dicti
         if len(group) > 1:
             together = together.coalesce(_TASKS * intake.parts)
         with _codes_known(intake, together, dictionary):
-            made = together.mapInArrow(lambda batches: _take_in(intake, batches), "frame int, path string").collect()
-    return [(row["frame"], row["path"]) for row in made]
+            schema = "frame int, path string, rows bigint"
+            made = together.mapInArrow(lambda batches: _take_in(intake, batches), schema).collect()
+    return [(row["frame"], row["path"], row["rows"]) for row in made]
 
 
 @contextmanager
@@ -186,14 +192,16 @@ def _take_in(intake: IntakeSettings, batches: Iterator[pa.RecordBatch]) -> Itera
                 _, column, hubs = intake.kinds[number]
                 for shard, some in enumerate(routed(rows, column, intake.parts, hubs)):
                     parts.setdefault((number, shard), []).append(some)
-    name, numbers, paths = f"{intake.path}-{secrets.token_hex(4)}", list[int](), list[str]()
+    name, numbers, paths, sizes = f"{intake.path}-{secrets.token_hex(4)}", list[int](), list[str](), list[int]()
     for (number, shard), several in parts.items():
         rows = np.concatenate(several)
         if len(rows):
             numbers.append(number)
             paths.append(f"{name}-{number}-{shard}.npy")
+            sizes.append(len(rows))
             np.save(paths[-1], rows)
-    yield pa.RecordBatch.from_arrays([pa.array(numbers, pa.int32()), pa.array(paths, pa.string())], ["frame", "path"])
+    columns = [pa.array(numbers, pa.int32()), pa.array(paths, pa.string()), pa.array(sizes, pa.int64())]
+    yield pa.RecordBatch.from_arrays(columns, ["frame", "path", "rows"])
 
 
 def _encoded(intake: IntakeSettings, batch: pa.RecordBatch, codes_of: CodesOf) -> Iterator[tuple[int, Codes]]:

@@ -182,8 +182,14 @@ class SparkPartedBackend(PartedBackend, ModuleBudget, Frames):
         """DataFrames of Spark."""
         return is_spark_frame(data)
 
-    def facts_with_frames(self, rows: Mapping[str, Codes], frames: Mapping[str, Sequence[Any]]) -> HeldFacts:
-        """Encoded rows and DataFrames as a set of facts; the facts of these do not come to the driver."""
+    def facts_with_frames(
+        self, rows: Mapping[str, Codes], frames: Mapping[str, Sequence[Any]]
+    ) -> tuple[HeldFacts, int]:
+        """Encoded rows and DataFrames as a set of facts, and the number of given rows.
+
+        The rows of DataFrames do not come to the driver, and are counted when they are read: while the shards have the
+        cores, another job would wait.
+        """
         rows = with_records(rows, frames, self.relations, self.dictionary)
         given = [
             GivenFrame(frame, self.relations[name], self.placement.primary[name], self.placement.spreads(name))
@@ -192,9 +198,10 @@ class SparkPartedBackend(PartedBackend, ModuleBudget, Frames):
             if Type.RECORD not in self.relations[name].types
         ]
         release_idle()  # the jobs that read them need cores
-        files = taken_in(self._settings, self.dictionary, given)
+        files, read = taken_in(self._settings, self.dictionary, given)
         found = self._driver.loaded(files)
-        return (self.facts(rows) | found).snapshot() if rows else found
+        number = sum(map(len, rows.values())) + read
+        return ((self.facts(rows) | found).snapshot() if rows else found), number
 
     def rows(self, predicate: str, facts: Facts) -> Codes | ShardRows:  # type: ignore[override]
         """The encoded rows of a set's facts of one predicate; many stay where they are."""
