@@ -111,11 +111,10 @@ class CompiledPlan:
     def _few(self) -> Sequence[tuple[Callable[[Any, StatusTruth], Rows | None], int]]:
         """The steps for a few changed facts, and what each sees; none if it does not begin with changed facts, or walks
         through others."""
-        steps, probed = self.plan.steps, iter(self.probed)
+        steps = self.plan.steps
         if self.projections or not steps or not isinstance(steps[0], Scan) or self.walked != [self.plan.delta]:
             return ()
-        places = [SEEN[next(probed)[0]] if isinstance(step, Join | AntiJoin) else 0 for step in steps]
-        places += [0] * (len(self.steps) - len(places))  # a projection may follow
+        places = [SEEN[step.place[0]] if isinstance(step, JoinStep | LookupStep) else 0 for step in self.steps]
         return [(step.few, place) for step, place in zip(self.steps, places, strict=True)]
 
     def few(self, ids: Ids, seen: Sequence[StatusTruth]) -> Rows | None:
