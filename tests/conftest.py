@@ -124,9 +124,9 @@ def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
         monkeypatch.setattr("holdfast.backends.parted.hubs.LEAST", 8)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def workers_in_threads(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workers]:
-    """In place of the Python workers of Spark."""
+    """In place of the Python workers of Spark, as long as the knowledge bases that tests of a file share."""
     from .backends.spark_parted.threads import installed
 
     with installed(tmp_path_factory.mktemp("shards")) as found:
