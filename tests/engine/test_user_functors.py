@@ -98,6 +98,7 @@ def test_a_functor_without_a_function_is_refused_before_anything_runs() -> None:
     assert refused.value.diagnostics[0].code == "E0923"
 
 
+@pytest.mark.only_in_memory("has watches")
 def test_rules_and_queries_that_come_later_are_refused_too() -> None:
     kb = holdfast.from_text(".functor never(number): number\n.decl p(x: number)", {"p": [(1,)]})
     update = holdfast.Update(add_rules=["p(@never(x)) :- p(x)."])

@@ -304,14 +304,14 @@ MUTANTS = [
         Stratum.aggregates_touched,
         "self.removed_inputs | self.added_inputs",
         "self.added_inputs",
-        "auto",
+        DREDC,
     ),
     Mutant(
         "groups that gain a fact are not touched",
         Stratum.aggregates_touched,
         "self.removed_inputs | self.added_inputs",
         "self.removed_inputs",
-        "auto",
+        DREDC,
     ),
     Mutant("two changed atoms count twice", stratum.delta_sources, "Read.OLD: I - P", "Read.OLD: I", DREDC),
     Mutant(

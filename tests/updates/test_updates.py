@@ -292,6 +292,7 @@ def test_update_from_json_refuses_what_is_no_update() -> None:
             Update.from_json(value)
 
 
+@pytest.mark.only_in_memory("can undo updates")
 def test_an_update_that_declares_is_undone_and_applied_again() -> None:
     kb = holdfast.from_text(".decl edge(x: number, y: number)", {"edge": [(1, 2)]})
     update = Update(add_rules=[".type Id <: number\n.decl start(x: number)\n.output start\nstart(x) :- edge(x, _)."])

@@ -100,7 +100,7 @@ def nested_loop(case: Case) -> Iterator[tuple[int, dict[Var, int]]]:
 
 def ran(case: Case, step: Join | AntiJoin, after: Iterable[Var | Const]) -> list[Fact]:
     runnable = made_ready(step, BOUND, tuple(after), {"t": case.table}, Dictionary())
-    runnable.prepare(ReadViews({}, {(step.read, "t"): case.probe}))
+    runnable.prepare(ReadViews({}, {(step.read, "t"): case.probe}, {}))
     most = len(case.bindings) * max(1, case.table.size)  # a join that goes round in circles should fail, not hang
     found = (fact for batch in runnable.run(rows(case.bindings, 2)) for fact in as_facts(batch))
     return list(islice(found, most + 1))
@@ -150,7 +150,7 @@ def test_a_tally_counts_what_a_nested_loop_meets(
         assert isinstance(runnable, join.JoinStep)
         assume(runnable.shape.can_tally)
         runnable.may_tally, runnable.fan_out = True, 10.0
-        runnable.prepare(ReadViews({}, {(step.read, "t"): case.probe}))
+        runnable.prepare(ReadViews({}, {(step.read, "t"): case.probe}, {}))
         expected = Counter(tuple(extended[v] for v in head) for _, extended in nested_loop(case))
         if part is not None:
             runnable.heads = _heads(expected, part, others, [column for column, v in enumerate(head) if v in BOUND])
@@ -257,7 +257,7 @@ def test_a_join_does_not_see_facts_that_come_during_its_run() -> None:
     step = Join(Atom("t", (BOUND[0], FREE[0])), Read.ALL, (0,))
     with small_batches(1):
         runnable = made_ready(step, BOUND, FREE[:1], {"t": table}, Dictionary())
-        runnable.prepare(ReadViews({}, {(Read.ALL, "t"): Probe(0, 3, NO_STATUS)}))
+        runnable.prepare(ReadViews({}, {(Read.ALL, "t"): Probe(0, 3, NO_STATUS)}, {}))
         found = []
         for batch in runnable.run(rows([(1, 0), (1, 1)], 2)):
             found += as_facts(batch)
