@@ -270,7 +270,7 @@ MUTANTS = [
     Mutant("Cw is not set", MemoryRanking._put, "self.founded.of(predicate)[where] = Cw", "pass", RANKED),
     Mutant("all rounds have one rank", MemoryRanking.enter, "self.rounds += 1", "self.rounds = 1", RANKED),
     Mutant("ranks are not taken back", MemoryRanking.enter, "if self.founded.remembers:", "if False:", RANKED),
-    Mutant("facts of one rank found each other", MemoryRanking.is_above, "highest < self", "highest <= self", RANKED),
+    Mutant("facts of one rank found each other", MemoryRanking.is_above, "spans) < self", "spans) <= self", RANKED),
     Mutant("no rank of a body is looked at", FoundedHeads._highest_of, "np.maximum(", "np.minimum(", RANKED),
     Mutant(
         "ranks of other hyper-nodes are believed",

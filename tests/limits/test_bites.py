@@ -62,7 +62,7 @@ MUTANTS = [
     Mutant("facts come in without ranks", limits.Improvement._take, "self._ranks.enter(Δ)", "pass", ""),
     Mutant("ranks of other regimes are right", limits.insert, "s.is_ranked and known.levelled", "s.is_ranked", ""),
     Mutant("ranks are right without levels", limits.recompute, "_ranks(s.planner, s.backend, known)", "s", ""),
-    Mutant("equal ranks prove", ranks.MemoryRanking.is_above, "highest < self", "highest <= self", ""),
+    Mutant("equal ranks prove", ranks.MemoryRanking.is_above, "spans) < self", "spans) <= self", ""),
     Mutant("groups are not looked up", memory.MemoryGroups._look_up, "if len(keys):", "if False:", ""),
     Mutant("the last offer wins", memory._Best.winners, "keys == self._offered[groups]", "keys == keys", ""),
     Mutant("a replaced value stays in mind", memory._Best.replaced, "self.put(offers, ids)", "pass", ""),
