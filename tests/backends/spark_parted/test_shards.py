@@ -14,7 +14,7 @@ from itertools import count, pairwise
 from pathlib import Path
 from random import Random
 from threading import Lock
-from typing import Any, TypeAlias
+from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 import pytest
@@ -23,12 +23,13 @@ import holdfast
 from holdfast import errors
 from holdfast.backends.spark_parted import crew, recording
 from holdfast.backends.spark_parted.images import map_image
-from holdfast.backends.spark_parted.jobs import SHUFFLE, JobSettings
+from holdfast.backends.spark_parted.jobs import SHUFFLE, JobSettings, LostError
 from holdfast.backends.spark_parted.recording import record_path
 from holdfast.backends.spark_parted.store import SparkPartedBackend
 from holdfast.errors import HoldfastError
 from holdfast.maintenance import backward_forward, budget, maintainer
 from holdfast.maintenance.watch import Stopwatch
+from holdfast.spark_session import SparkFailure
 from tests.backends.entering import entering
 from tests.equivalence.checking import run
 from tests.equivalence.reference import counters_of
@@ -621,3 +622,13 @@ def test_many_messages_for_few_instances_are_not_dearer_than_starting_over(
         assert figures.algorithm == "dred-ranked"
         assert figures.requests > full.requests
         assert figures.instances < 1_000
+
+
+def test_workers_without_holdfast_are_explained(direct: Workers, monkeypatch: pytest.MonkeyPatch) -> None:
+    def lost(*_: object) -> NoReturn:
+        raise LostError("ModuleNotFoundError: No module named 'holdfast'")
+
+    monkeypatch.setattr(crew, "ShardJob", lost)
+    with pytest.raises(SparkFailure, match="lost 4 times in a row") as refused:
+        holdfast.from_text("p(x) :- q(x).", {"q": [(1,)]}, engine=direct.engine(2))
+    assert "PYSPARK_PYTHON" in str(refused.value.diagnostics[0].help)

@@ -47,6 +47,8 @@ READING = frozenset({
 """Commands that change nothing, or nothing that a restored shard does not get anyway."""
 _LEFT = frozenset({"add", "drop", "copy", "drop_copy", "hubs", "free"})  # what a rolled back update leaves behind
 _TRIES = 4
+_REPORT = "--debug shows Spark's own report"
+_LACKING = "install holdfast on the workers of Spark, or set PYSPARK_PYTHON to a Python that has it"
 _WITHIN_AN_UPDATE = 1.0  # seconds
 _LONG, _LONG_SECONDS = 5_000, 300.0  # entries of a journal, and seconds of work, that are worth a record
 _SMALL = 1 << 20  # bytes of records that are not worth a new base
@@ -213,7 +215,8 @@ class SparkCrew:
             finally:
                 self._used = time.monotonic()
         message = f"the shards were lost {_TRIES} times in a row: {cause}"
-        raise SparkFailure(Diagnostic("E1005", message, help="--debug shows Spark's own report"))
+        lacks_us = "No module named 'holdfast'" in cause
+        raise SparkFailure(Diagnostic("E1005", message, help=_LACKING if lacks_us else _REPORT))
 
     def _ask(self, job: AnyJob, commands: Sequence[ShardCommand], step: int) -> list[ShardReply]:
         turn, newest = next(self._turns), len(self._dictionary)
