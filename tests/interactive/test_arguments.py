@@ -108,7 +108,7 @@ def test_one_frame_of_ours_is_shown(call: str, kb: KnowledgeBase) -> None:
         eval(call, {**NAMES, "kb": kb})
     except HoldfastError as error:
         shown = "".join(traceback.format_exception(error))
-        assert shown.count("/holdfast/") <= 1, shown
+        assert shown.count("/src/holdfast/") <= 1, shown
         assert shown.count("Traceback") == 1
 
 
