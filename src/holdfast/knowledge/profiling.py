@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from html import escape
+from math import fsum
 from typing import Any
 
 from holdfast.backends.abilities import Profiling
@@ -228,12 +229,18 @@ def _steps(several: Sequence[PlanFigures], program: Program) -> list[ProfiledSte
     rows = [sum(numbers) for numbers in zip(*(figures.rows for figures in several), strict=True)][: len(plan.steps)]
     if rows:  # equal heads may be written only once
         rows[-1] = sum(figures.instances for figures in several)
-    steps = []
-    for place, line in enumerate(lines[:-1]):
-        fanout = several[0].fanouts[place]
-        before = rows[place - 1] if place else 1
-        steps.append(ProfiledStep(line, rows[place], None if fanout is None else fanout * before))
+    steps = [ProfiledStep(line, rows[place], _expected(several, place)) for place, line in enumerate(lines[:-1])]
     return [*steps, ProfiledStep(lines[-1])]
+
+
+def _expected(several: Sequence[PlanFigures], place: int) -> float | None:
+    """The rows expected from a step, by what each plan expected for a row of the step before: or for a run, if it is
+    the first."""
+    if several[0].fanouts[place] is None:
+        return None
+    return fsum(
+        (figures.fanouts[place] or 0.0) * (figures.rows[place - 1] if place else figures.runs) for figures in several
+    )
 
 
 def _are_far(rows: float, expected: float) -> bool:
