@@ -14,6 +14,7 @@ from random import Random
 from statistics import median
 
 import holdfast
+from bench.durable import PROGRAM as ACCESS
 from bench.graphs import Facts, modules
 from bench.workloads import POINTS_TO
 from holdfast.modules import MODULES
@@ -83,13 +84,16 @@ def profile_cost() -> None:
     few = [("boss", pair) for pair in boss[-UPDATES // 5 :]]
     statements = modules(20)
     many = [(name, row) for name, rows in statements.items() for row in rows]
+    members = [("member", (n, n % 100)) for n in range(10_000)]
+    access = {"member": [row for _, row in members], "grant": [(n, n % 7) for n in range(100)], "blocked": [(0,)]}
     cases = (
-        (LINEAR, {"boss": boss}, few, 1, "auto", 10),
-        (POINTS_TO, statements, many, UPDATES // 5, "dred-ranked", 6),
-        (POINTS_TO, statements, many, UPDATES // 5, "dred", 6),
+        (ACCESS, access, members, 10, UPDATES, "auto", 10),
+        (LINEAR, {"boss": boss}, few, 1, UPDATES // 5, "auto", 10),
+        (POINTS_TO, statements, many, UPDATES // 5, 4, "dred-ranked", 6),
+        (POINTS_TO, statements, many, UPDATES // 5, 4, "dred", 6),
     )
-    for rules, facts, changed, size, algorithm, turns in cases:
-        chosen = Random(2).sample(changed, min(len(changed), 4 * size if size > 1 else UPDATES // 5))
+    for rules, facts, changed, size, number, algorithm, turns in cases:
+        chosen = Random(2).sample(changed, min(len(changed), number * size))
         updates = [updated(chosen[at : at + size]) for at in range(0, len(chosen), size)]
         ratios = [compared(rules, facts, updates, algorithm, turn % 2 == 0) for turn in range(turns)]
         for what, values in zip(

@@ -9,7 +9,9 @@ from random import Random
 import pytest
 
 import holdfast
+from holdfast.backends.memory import counting
 from holdfast.backends.memory.execution import groups
+from holdfast.backends.memory.execution.run import CompiledPlan
 from holdfast.cli.main import run
 from holdfast.errors import UsageError
 from holdfast.updates import Update
@@ -99,6 +101,35 @@ def test_limit_relations_and_large_recomputation() -> None:
     rules = "d(0, min(0)) :- edge(0, _, _).  d(y, min(k + w)) :- d(x, k), edge(x, y, w)."
     kb = holdfast.from_text(rules, facts={"edge": [(n, n + 1, 1) for n in range(30)]}, profile=True)
     assert sum(rule.instances for rule in kb.profile().rules if rule.rule == "r2") >= 30
+
+
+ACCESS = """
+may(u, d) :- member(u, g), grant(g, d), u != d.
+open(u, d) :- may(u, d), !blocked(u).
+guest(u) :- member(u, g), !grant(g, _).
+near(u, v) :- open(u, d), open(v, d), u < v.
+"""
+
+
+def test_a_few_changed_facts_have_the_same_figures(monkeypatch: pytest.MonkeyPatch) -> None:
+    dice = Random(5)
+    member = sorted({(dice.randrange(30), dice.randrange(9)) for _ in range(60)})
+    facts = {"member": member, "grant": [(g, d) for g in range(7) for d in range(g)], "blocked": [(1,), (2,)]}
+    updates = [dice.sample(member, 3) for _ in range(30)]
+    found, quick = [], list[bool]()
+    few = CompiledPlan.few
+    monkeypatch.setattr(CompiledPlan, "few", lambda *all: quick.append(True) or few(*all))
+    for most in (256, -1):
+        monkeypatch.setattr(counting, "_FEW", most)
+        kb = holdfast.from_text(ACCESS, facts=facts, profile=True)
+        for rows in updates:
+            kb.apply(Update(delete={"member": rows, "blocked": [(1,)]}))
+            kb.apply(Update(insert={"member": rows, "blocked": [(1,)]}))
+        found.append([rule | {"seconds": 0} for rule in kb.profile().as_json()["rules"]])
+        assert bool(quick) == (most > 0)
+        quick.clear()
+    as_text = [sorted(json.dumps(rule) for rule in rules) for rules in found]
+    assert as_text[0] == as_text[1]
 
 
 def test_forms_of_a_profile() -> None:

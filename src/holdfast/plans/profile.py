@@ -35,6 +35,13 @@ class PlanFigures:
         """The heads that were emitted."""
         return self.instances - self.repeated
 
+    def record(self, begun: float, instances: int, new: int) -> None:
+        """Adds a whole run that began at a time and ends now."""
+        self.seconds += perf_counter() - begun
+        self.runs += 1
+        self.instances += instances
+        self.new += new
+
 
 def _fanout(step: Join, statistics: SizeStatistics) -> float | None:
     if step.read is Read.DELTA:

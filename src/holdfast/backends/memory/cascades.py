@@ -85,8 +85,7 @@ class MemoryCascade:
             backend.deleted.listed(predicate, work[len(facts) : state[1]])
         if self._pipeline.figures is not None:
             figures, _ = self._pipeline.figures
-            figures.runs, figures.instances = figures.runs + 1, figures.instances + instances
-            figures.seconds += perf_counter() - begun
+            figures.record(begun, instances, 0)
         return work[: state[1]], instances, kept
 
     def _arrays(self, other: MemoryCounters | None) -> tuple[object, ...]:

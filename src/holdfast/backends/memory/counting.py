@@ -8,6 +8,7 @@ which never change; so each plan has its views once and for all, and an update o
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from time import perf_counter
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
@@ -165,9 +166,14 @@ class MemoryCounting(Counting):
         assert place is not None
         changed = (P if place[0] is Read.DELTA else N)[place[1]]
         if len(changed) <= _FEW and not backend.virtual:
-            rows = backend.compiled(plan).few(changed, I.seen)
+            pipeline = backend.compiled(plan)
+            before, begun = table.size, 0.0 if pipeline.figures is None else perf_counter()
+            rows = pipeline.few(changed, I.seen)
             if rows is not None:
-                return (entered(table, rows, backend.watch) if len(rows) else NO_IDS), NO_WEIGHTS
+                ids = entered(table, rows, backend.watch) if len(rows) else NO_IDS
+                if pipeline.figures is not None:
+                    pipeline.figures[0].record(begun, len(ids), table.size - before)
+                return ids, NO_WEIGHTS
         bag = backend.apply((plan,), {**I.facts, Read.DELTA: self._facts(P), Read.ABSENT_DELTA: self._facts(N)})
         return bag.rows.get(table.name, NO_IDS), bag.weights.get(table.name, NO_WEIGHTS)
 

@@ -396,23 +396,18 @@ class MemoryBackend(
             found = pipeline.heads(views)
         if pipeline.figures is None:
             return found
-        figures.seconds += perf_counter() - begun
         if not isinstance(found, tuple):
+            figures.seconds += perf_counter() - begun
             return profiled(found, figures, heads, _instances_of_heads)
-        figures.runs += 1
-        if found:
-            figures.instances += len(found[0][1])
-            figures.new += heads.size - before
+        figures.record(begun, len(found[0][1]) if found else 0, heads.size - before)
         return found
 
     def _timed_aggregate(self, plan: AggregatePlan, sources: Mapping[Read, Facts]) -> Ids:
         assert self.profile is not None
-        figures, before, begun = self.profile.of(plan), self.tables[plan.rule.predicate].size, perf_counter()
+        table = self.tables[plan.rule.predicate]
+        figures, before, begun = self.profile.of(plan), table.size, perf_counter()
         ids = self._aggregate(plan, sources)
-        figures.runs += 1
-        figures.seconds += perf_counter() - begun
-        figures.instances += len(ids)
-        figures.new += self.tables[plan.rule.predicate].size - before
+        figures.record(begun, len(ids), table.size - before)
         return ids
 
     def emitted(self, plans: Sequence[AnyPlan], sources: Mapping[Read, Facts]) -> Iterator[tuple[str, Rows]]:

@@ -123,17 +123,23 @@ class CompiledPlan:
 
         `seen` are the status bytes of the facts that are read, of those without what came, and of those with what went.
         """
-        if not self._few or self.figures is not None:
+        if not self._few:
             return None
         bindings: Any = ids
+        given: list[int] | None = None if self.counts is None else []
         try:
             for step, place in self._few:
                 bindings = step(bindings, seen[place])
                 if bindings is None or not len(bindings):
                     break
+                if given is not None:
+                    given.append(len(bindings))
         except Undefined as error:
             raise without_value(self.plan.rule, error) from error
         found: Rows | None = bindings
+        if given and found is not None and self.counts is not None:
+            for number, rows in enumerate(given):
+                self.counts[number] += rows
         return found
 
     def _tallying(self) -> JoinStep | None:
