@@ -423,9 +423,11 @@ class MemoryBackend(
                     for rows in self.instances(pipeline, views):
                         yield pipeline.plan.outputs[0][0], rows[0]
 
-    def instances(self, pipeline: CompiledPlan, views: ReadViews) -> Iterator[list[Rows]]:
-        """The instances of a plan, a batch at a time."""
-        found = pipeline.instances(views)
+    def instances(
+        self, pipeline: CompiledPlan, views: ReadViews, wanted: Sequence[int] | None = None
+    ) -> Iterator[list[Rows]]:
+        """The instances of a plan, a batch at a time: all that it emits, or some of its outputs."""
+        found = pipeline.instances(views, wanted)
         return found if pipeline.figures is None else profiled(found, *pipeline.figures, _instances_of_rows)
 
     def groups(self, planner: Planner, *, none_yet: bool) -> OfferGroups:
