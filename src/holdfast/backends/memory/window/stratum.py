@@ -237,8 +237,7 @@ class WindowStratum:
 
     def _come(self, name: str, ids: Ids) -> None:
         """Make facts that hold in some state readable."""
-        A = self.backend.added
-        A |= Momentary(self.backend.tables, {name: ids}) - self.backend.materialisation
+        self.backend.added.enter(name, self.backend.materialisation.passing(name, ids, False))
 
 
 def _atoms(rule: Rule) -> set[str]:
