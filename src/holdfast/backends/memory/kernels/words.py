@@ -72,7 +72,7 @@ def explicit_words(ids, order, parts, later, status, bit, every, found, words, e
 def count_words(ids, order, words, counters, known, counts, found, held):
     """The heads of instances, each once, with the states in which their counters are positive; gives how many.
 
-    `order` sorts the ids, and `known` is the bit of the state that the counters are of; `counts` has room for a number
+    `order` sorts the ids, and `known` is the bit of the state that the counters are of; `counts` can hold a number
     for each state.
     """
     n, k, end = int64(0), int64(0), len(order)

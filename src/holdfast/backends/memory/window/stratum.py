@@ -142,7 +142,7 @@ class WindowStratum:
     def _count(self, name: str, heads: Ids, words: Words) -> tuple[Ids, Words]:
         """The states in which Cn is positive: its old value, minus the instances that held then, plus those that
         hold."""
-        order, scratch = heads.argsort(kind="stable"), np.empty(self.versions.last + 1, np.int64)
+        order, scratch = heads.argsort(), np.empty(self.versions.last + 1, np.int64)
         counters, found, held = self.backend.nonrecursive.of(name), np.empty_like(heads), np.empty_like(words)
         number = kernels.count_words(heads, order, words, counters, _BEFORE, scratch, found, held)
         self.counted[name] = found[:number], counters[found[:number]], heads, words
