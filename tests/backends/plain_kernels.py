@@ -13,9 +13,9 @@ import pytest
 
 from holdfast.backends.memory import kernels
 from holdfast.backends.memory.execution import join
-from holdfast.backends.memory.kernels import emitting, hashing, indexes, joins, membership, sets, steps, tallies
+from holdfast.backends.memory.kernels import emitting, hashing, indexes, joins, membership, sets, steps, tallies, words
 
-FILES = (hashing, membership, indexes, emitting, steps, joins, tallies, sets)
+FILES = (hashing, membership, indexes, emitting, steps, joins, tallies, sets, words)
 
 
 @dataclass(frozen=True)
@@ -52,6 +52,34 @@ MUTANTS = [
     KernelMutant("a repeated variable fits any values", "repeats_agree", "return False", "pass"),
     KernelMutant("a walk sees what is not meant", "scan", "if len(visible) and not visible[status[row]]:", "if False:"),
     KernelMutant("a join forgets the bindings", "emit", "out[n, column] = bindings[i, origin]", "out[n, column] = 0"),
+]
+WORD_MUTANTS = [
+    KernelMutant("what was never seen is there", "meet_words", "if row >= 0:", "if True:"),
+    KernelMutant("nothing has changed", "meet_words", "held ^= beside[row]", "pass"),
+    KernelMutant("negation means nothing", "meet_words", "~held if negated else held", "held"),
+    KernelMutant(
+        "what held before is forgotten", "put_words", "words[k] ^ _unchanged(status[row], bit, every)", "words[k]"
+    ),
+    KernelMutant("all facts change", "put_words", "if beside[row] != difference:", "if True:"),
+    KernelMutant("a deletion wins", "explicit_words", "word | later[part] if part & 1 else word &", "word &"),
+    KernelMutant("no fact was there", "_unchanged", "every if state & bit else int64(0)", "int64(0)"),
+    KernelMutant(
+        "every fact given is an effect",
+        "explicit_words",
+        "int64(before != (word >> (update + 1)) & 1)",
+        "1",
+    ),
+    KernelMutant("unchanged facts change", "explicit_words", "if word != 0 and word != every:", "if True:"),
+    KernelMutant("the old count is forgotten", "count_words", "counts[:] = counters[row]", "counts[:] = 0"),
+    KernelMutant(
+        "instances of before count twice", "count_words", "((word >> state) & 1) - counted", "(word >> state) & 1"
+    ),
+    KernelMutant("what has no instance holds", "count_words", "if counts[state] > 0:", "if counts[state] >= 0:"),
+    KernelMutant("counters go on from others", "recount", "counters[found[k]] = before[k]", "pass"),
+    KernelMutant("counters lose what held", "recount", "int64(words[k] & known != 0)", "1"),
+    KernelMutant("facts only come", "count_moves", "2 * step + ((word >> (step + 1)) & 1) + 1", "2 * step + 2"),
+    KernelMutant("facts come a step late", "list_moves", "(word >> (step + 1)) & 1)", "(word >> step) & 1)"),
+    KernelMutant("all moves of a list are one", "list_moves", "places[place] += 1", "pass"),
 ]
 
 

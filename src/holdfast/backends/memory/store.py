@@ -45,14 +45,14 @@ from holdfast.backends.memory.execution.buffers import NO_WEIGHTS
 from holdfast.backends.memory.execution.groups import grouped
 from holdfast.backends.memory.execution.run import CompiledPlan, naming_the_rule
 from holdfast.backends.memory.execution.views import ReadViews, Seen, own_snapshot
-from holdfast.backends.memory.facts import ByPredicate, FactSet, Momentary, Support
+from holdfast.backends.memory.facts import ByPredicate, FactSet, Momentary
 from holdfast.backends.memory.frozen import FrozenRelation
 from holdfast.backends.memory.kept import Kept, Listed
 from holdfast.backends.memory.pages import in_small_pages
 from holdfast.backends.memory.reading import CommittedFacts, PinnedVersion
 from holdfast.backends.memory.statistics import TableStatistics
 from holdfast.backends.memory.table import Table
-from holdfast.backends.memory.truth import NO_IDS
+from holdfast.backends.memory.truth import ANY_STATUS, NO_IDS, distinct
 from holdfast.backends.memory.virtual import VirtualTables
 from holdfast.backends.protocol import Counters, Facts, Watch
 from holdfast.maintenance.windows import Windows
@@ -295,12 +295,12 @@ class MemoryBackend(
         if not known:
             return self._interned(rows)
         ids = {name: self.tables[name].find(found) for name, found in rows.items()}
-        return Support(self.tables, {name: found[found >= 0] for name, found in ids.items()}).snapshot()
+        return self._once({name: found[found >= 0] for name, found in ids.items()})
 
     @in_small_pages
     def _interned(self, rows: Mapping[str, Rows]) -> FactSet:
         ids = {name: self.tables[name].intern(found) for name, found in rows.items()}
-        return Support(self.tables, ids).snapshot()
+        return self._once(ids)
 
     @in_small_pages
     def several(self, rows: Sequence[Mapping[str, Rows]], *, known: bool = False) -> Sequence[FactSet]:
@@ -312,10 +312,14 @@ class MemoryBackend(
             all_rows = parts[0] if len(parts) == 1 else np.concatenate(parts)
             ids, begin = table.find(all_rows) if known else table.intern(all_rows), 0
             for place, part in zip(here, parts, strict=True):
-                some = ids[begin : begin + len(part)]
+                some, begin = ids[begin : begin + len(part)], begin + len(part)
                 found[place][name] = some[some >= 0] if known else some
-                begin += len(part)
-        return [Support(self.tables, ids).snapshot() for ids in found]
+        return [self._once(ids) for ids in found]
+
+    def _once(self, rows: Mapping[str, Ids]) -> Momentary:
+        """The set of some facts, given by row ids, of which some may be given again."""
+        once = {name: distinct(self.tables[name].status, ids, ANY_STATUS) for name, ids in rows.items() if len(ids)}
+        return Momentary(self.tables, once)
 
     def rows(self, predicate: str, facts: Facts) -> Rows:
         """The encoded rows of a set's facts of one predicate."""
@@ -423,9 +427,11 @@ class MemoryBackend(
                     for rows in self.instances(pipeline, views):
                         yield pipeline.plan.outputs[0][0], rows[0]
 
-    def instances(self, pipeline: CompiledPlan, views: ReadViews) -> Iterator[list[Rows]]:
-        """The instances of a plan, a batch at a time."""
-        found = pipeline.instances(views)
+    def instances(
+        self, pipeline: CompiledPlan, views: ReadViews, wanted: Sequence[int] | None = None
+    ) -> Iterator[list[Rows]]:
+        """The instances of a plan, a batch at a time: all that it emits, or some of its outputs."""
+        found = pipeline.instances(views, wanted)
         return found if pipeline.figures is None else profiled(found, *pipeline.figures, _instances_of_rows)
 
     def groups(self, planner: Planner, *, none_yet: bool) -> OfferGroups:

@@ -204,12 +204,12 @@ class CompiledPlan:
                         yield predicate, entered(table, rows, self.watch, coming), self.tallying.weights
                 done = self.steps[0].done
 
-    def instances(self, views: ReadViews) -> Iterator[list[Rows]]:
-        """For each batch of instances, the rows of all outputs, side by side."""
+    def instances(self, views: ReadViews, wanted: Sequence[int] | None = None) -> Iterator[list[Rows]]:
+        """For each batch of instances, the rows of all outputs, or of some that are wanted, side by side."""
         for step in self.steps:
             step.prepare(views)
         if self.tallying is None:
-            yield from map(self._outputs, self._through(self.steps))
+            yield from (self._outputs(bindings, wanted) for bindings in self._through(self.steps))
             return
         self.tallying.may_tally = False  # each instance by itself
         try:
@@ -254,10 +254,11 @@ class CompiledPlan:
         finally:
             last.quota = NO_IDS
 
-    def _outputs(self, bindings: Rows) -> list[Rows]:
+    def _outputs(self, bindings: Rows, wanted: Sequence[int] | None = None) -> list[Rows]:
         if not self.projections:
             return [bindings]
-        return [projection.run(bindings)[0] for projection in self.projections]
+        projections = self.projections if wanted is None else [self.projections[place] for place in wanted]
+        return [projection.run(bindings)[0] for projection in projections]
 
     def _bindings(self) -> Iterable[Rows]:
         if self.tallying is None:

@@ -28,6 +28,15 @@ from holdfast.backends.memory.kernels.sets import (
 )
 from holdfast.backends.memory.kernels.steps import compare, probe, scan
 from holdfast.backends.memory.kernels.tallies import tally
+from holdfast.backends.memory.kernels.words import (
+    count_moves,
+    count_words,
+    explicit_words,
+    list_moves,
+    meet_words,
+    put_words,
+    recount,
+)
 
 __all__ = [
     "FROM_BINDING",
@@ -38,20 +47,27 @@ __all__ = [
     "cascade",
     "compare",
     "count",
+    "count_moves",
+    "count_words",
     "distinct",
     "ends",
     "enter",
     "expand",
+    "explicit_words",
     "find",
     "grow_index",
     "intern",
     "intern_in_grid",
     "link",
     "linked",
+    "list_moves",
     "meet",
+    "meet_words",
     "move_slots",
     "probe",
+    "put_words",
     "reach",
+    "recount",
     "reject",
     "restatus",
     "restatus_both",

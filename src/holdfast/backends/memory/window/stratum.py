@@ -14,17 +14,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from holdfast.backends.memory import kernels
 from holdfast.backends.memory.arrays import Ids
 from holdfast.backends.memory.facts import Momentary
 from holdfast.backends.memory.store import MemoryBackend
 from holdfast.backends.memory.window.limits import best_in_each_state
 from holdfast.backends.memory.window.module import ServedInWindow
-from holdfast.backends.memory.window.versions import HeadWords, Versions, Words, by_or, in_blocks, with_changes
+from holdfast.backends.memory.window.versions import HeadWords, Versions, Words, by_or, with_changes
 from holdfast.backends.protocol import Facts
 from holdfast.maintenance.stratum import Figures
 from holdfast.maintenance.watch import Watch
@@ -32,6 +32,9 @@ from holdfast.plans import Plan, Read
 from holdfast.plans.instances import InstancePlanner
 from holdfast.program.model import Atom, Negated, Rule
 from holdfast.program.show import shown_names
+
+Counts = NDArray[np.int32]
+_BEFORE = 1  # the bit of the state before the updates, which the counters are of
 
 
 @dataclass
@@ -44,25 +47,20 @@ class Explicit:
 
 def explicit_states(backend: MemoryBackend, updates: Sequence[tuple[Facts, Facts]], given: Sequence[int]) -> Explicit:
     """The effect of each update on E; `given` counts the facts of each update, duplicates included."""
-    last = len(updates)
-    every = np.int64((1 << (last + 1)) - 1)
-    found, no_ops = HeadWords(), list(given)
-    for name in dict.fromkeys(name for update in updates for facts in update for name in facts.sizes()):
-        parts = [_ids(facts, name) for update in updates for facts in update]
-        ids, places = np.unique(np.concatenate(parts), return_inverse=True)
-        word = np.where(backend.tables[name].status[ids] & backend.explicit.bit, every, np.int64(0))
-        each = np.split(places, np.cumsum([len(part) for part in parts[:-1]]))
-        for number, (removed, added) in enumerate(zip(each[::2], each[1::2], strict=True), 1):
-            if len(removed) or len(added):
-                later = every & ~np.int64((1 << number) - 1)
-                before = (word >> (number - 1)) & 1
-                word[removed] &= ~later
-                word[added] |= later
-                no_ops[number - 1] -= int(np.count_nonzero(before != ((word >> number) & 1)))
-        some = (word != 0) & (word != every)
-        if some.any():
-            found[name] = ids[some], word[some]
-    return Explicit(found, no_ops)
+    each = [facts for update in updates for facts in update]
+    every = np.int64((2 << len(updates)) - 1)
+    later = every & ~((np.int64(2) << np.arange(len(updates)).repeat(2)) - 1)
+    found, effects = HeadWords(), np.zeros(len(updates), np.int64)
+    for name in dict.fromkeys(name for facts in each for name in facts.sizes()):
+        parts = [_ids(facts, name) for facts in each]
+        ids = np.concatenate(parts)
+        order, number = ids.argsort(kind="stable"), np.arange(len(parts), dtype=np.int32).repeat(list(map(len, parts)))
+        some, words = np.empty(len(ids), np.int32), np.empty(len(ids), np.int64)
+        state = backend.tables[name].status, backend.explicit.bit, every
+        count = kernels.explicit_words(ids, order, number, later, *state, some, words, effects)
+        if count:
+            found[name] = some[:count], words[:count]
+    return Explicit(found, [n - effect for n, effect in zip(given, effects.tolist(), strict=True)])
 
 
 def _ids(facts: Facts, name: str) -> Ids:
@@ -80,7 +78,8 @@ class WindowStratum:
     watch: Watch
     E: HeadWords
     figures: Figures = field(default_factory=Figures)
-    counts: dict[str, tuple[Ids, Words]] = field(default_factory=dict)  # Cn where it changed, a row for each state
+    counted: dict[str, tuple[Ids, Counts, Ids, Words]] = field(default_factory=dict)
+    """The facts whose Cn may change, their Cn before, and the heads of the instances that are counted, with words."""
     served: ServedInWindow | None = None  # where a module serves all recursive rules
 
     def maintain(self) -> None:
@@ -119,8 +118,8 @@ class WindowStratum:
 
     def put_counts(self, updates: int) -> None:
         """Set Cn to its value after this number of updates."""
-        for name, (ids, counts) in self.counts.items():
-            self.backend.nonrecursive.of(name)[ids] = counts[updates]
+        for name, (found, before, heads, words) in self.counted.items():
+            kernels.recount(heads, words, _BEFORE, updates, found, before, self.backend.nonrecursive.of(name))
 
     # --- nonrecursive derivations ------------------------------------------------------------------------
 
@@ -136,28 +135,22 @@ class WindowStratum:
         met += [(name, ids, words) for name, (ids, words) in self.E.items()]
         heads = {}
         for name in {name for name, _, _ in met}:
-            ids, inverse = np.unique(np.concatenate([i for n, i, _ in met if n == name]), return_inverse=True)
-            words = np.concatenate([w for n, _, w in met if n == name])
-            heads[name] = ids, self._count(name, ids, inverse, words)
+            ids, words = [i for n, i, _ in met if n == name], [w for n, _, w in met if n == name]
+            heads[name] = self._count(name, np.concatenate(ids), np.concatenate(words))
         return heads
 
-    def _count(self, name: str, ids: Ids, inverse: NDArray[np.integer[Any]], words: Words) -> Words:
-        """Cn of some facts in each state: the old value, minus the instances that held then, plus those that hold."""
-        number, met = len(ids), np.empty((self.versions.last + 1, len(ids)), np.int64)
-        for states in in_blocks(self.versions.last + 1, len(words)):
-            held, places = (words >> states) & 1, inverse + (states - states[0, 0]) * number
-            met[states[:, 0]] = np.bincount(places.ravel(), held.ravel(), held.shape[0] * number).reshape(-1, number)
-        counts = met + (self.backend.nonrecursive.of(name)[ids] - met[0])
-        self.counts[name] = ids, counts
-        bits: Words = np.int64(1) << np.arange(len(counts))
-        result: Words = bits @ (counts > 0)
-        return result
+    def _count(self, name: str, heads: Ids, words: Words) -> tuple[Ids, Words]:
+        """The states in which Cn is positive: its old value, minus the instances that held then, plus those that
+        hold."""
+        order, scratch = heads.argsort(), np.empty(self.versions.last + 1, np.int64)
+        counters, found, held = self.backend.nonrecursive.of(name), np.empty_like(heads), np.empty_like(words)
+        number = kernels.count_words(heads, order, words, counters, _BEFORE, scratch, found, held)
+        self.counted[name] = found[:number], counters[found[:number]], heads, words
+        return found[:number], held[:number]
 
     def _put(self, heads: HeadWords) -> None:
         for name, (ids, words) in heads.items():
-            some = words != self.versions.of(name, ids)
-            self._come(name, ids[some])
-            self.versions.put(name, ids[some], words[some])
+            self._come(name, self.versions.put(name, ids, words))
 
     # --- recursive derivations ---------------------------------------------------------------------------
 
@@ -244,8 +237,7 @@ class WindowStratum:
 
     def _come(self, name: str, ids: Ids) -> None:
         """Make facts that hold in some state readable."""
-        A = self.backend.added
-        A |= Momentary(self.backend.tables, {name: ids}) - self.backend.materialisation
+        self.backend.added.enter(name, self.backend.materialisation.passing(name, ids, False))
 
 
 def _atoms(rule: Rule) -> set[str]:

@@ -13,6 +13,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from holdfast.backends.memory import kernels
 from holdfast.backends.memory.aggregates import aggregate, in_groups
 from holdfast.backends.memory.arrays import Ids, Rows, padded, zeros
 from holdfast.backends.memory.execution.run import CompiledPlan, naming_the_rule
@@ -31,9 +32,9 @@ HeadWords = dict[str, tuple[Ids, Words]]
 """Facts of each predicate, each once, with words."""
 MOST_STATES = 63  # bits of a non-negative word
 
-_AT_ONCE = 1 << 18  # words times states
 _IN_I = np.uint8(2)
 _NO_IDS: Ids = np.empty(0, np.int32)
+_NO_WORDS: Words = np.empty(0, np.int64)
 
 
 class Versions:
@@ -49,19 +50,22 @@ class Versions:
 
     def of(self, predicate: str, ids: Ids) -> Words:
         """The words of some facts; place -1 means that the fact was never seen."""
-        table = self.backend.tables[predicate]
-        words = np.where(table.status[ids] & _IN_I, self.every, np.int64(0))
-        if predicate in self._differences:
-            words ^= self._beside(predicate)[ids]
-        words[ids < 0] = 0
+        words = np.full(len(ids), self.every)
+        self.meet(predicate, ids, words)
         return words
 
-    def put(self, predicate: str, ids: Ids, words: Words) -> None:
-        """Set the words of distinct facts."""
-        same = np.where(self.backend.tables[predicate].status[ids] & _IN_I, self.every, np.int64(0))
-        self._beside(predicate)[ids] = words ^ same
+    def meet(self, predicate: str, ids: Ids, words: Words, *, negated: bool = False) -> None:
+        """Keep of each word the states in which a fact holds, or, if negated, does not hold."""
+        status, beside = self.backend.tables[predicate].status, self._differences.get(predicate, _NO_WORDS)
+        kernels.meet_words(ids, status, _IN_I, self.every, beside, negated, words)
+
+    def put(self, predicate: str, ids: Ids, words: Words) -> Ids:
+        """Set the words of distinct facts; returns those whose words change."""
+        status, out = self.backend.tables[predicate].status, np.empty(len(ids), np.int32)
+        new = out[: kernels.put_words(ids, words, status, _IN_I, self.every, self._beside(predicate), out)]
         known = self._changed.get(predicate)
-        self._changed[predicate] = np.sort(ids) if known is None else np.union1d(known, ids).astype(np.int32)
+        self._changed[predicate] = np.sort(new) if known is None else np.union1d(known, new).astype(np.int32)
+        return new
 
     def changed(self, predicates: Iterable[str]) -> Momentary:
         """The facts that hold in some states but not in all."""
@@ -119,13 +123,13 @@ class Versions:
 
     def _run(self, pipeline: CompiledPlan, views: ReadViews) -> Iterator[tuple[str, Rows, Words]]:
         plan = pipeline.plan
-        atoms = body_atoms(plan)
+        atoms = [(n, atom) for n, atom in enumerate(body_atoms(plan), 1) if atom.predicate in self._differences]
         with naming_the_rule(plan.rule):
-            for head, *body in self.backend.instances(pipeline, views):
+            for head, *body in self.backend.instances(pipeline, views, [0, *(n for n, _ in atoms)]):
                 words = np.full(len(head), self.every)
-                for atom, rows in zip(atoms, body, strict=True):
-                    held = self.of(atom.predicate, self.backend.tables[atom.predicate].find(rows))
-                    words &= ~held if isinstance(atom, Negated) else held
+                for (_, atom), rows in zip(atoms, body, strict=True):
+                    ids = self.backend.tables[atom.predicate].find(rows)
+                    self.meet(atom.predicate, ids, words, negated=isinstance(atom, Negated))
                 holds = np.flatnonzero(words)
                 if len(holds):
                     yield plan.rule.predicate, head[holds], words[holds]
@@ -185,29 +189,11 @@ def steps(
         {} for _ in range(2 * last)
     ]  # removed by the first, added by it, removed by the next
     for name, (ids, words) in facts.items():
-        places, steps = _moves(words, last)
-        order = np.argsort(steps, kind="stable")
-        moved, borders = ids[places[order]], np.searchsorted(steps[order], np.arange(2 * last + 1)).tolist()
-        for step, (begin, end) in enumerate(pairwise(borders)):
+        borders = np.zeros(2 * last + 1, np.int64)
+        moved = np.empty(kernels.count_moves(words, borders), np.int32)
+        kernels.list_moves(ids, words, borders[:-1].copy(), moved)
+        for step, (begin, end) in enumerate(pairwise(borders.tolist())):
             if begin < end:
                 found[step][name] = moved[begin:end]
     both = [Momentary(backend.tables, rows) for rows in found]
     return list(zip(both[::2], both[1::2], strict=True))
-
-
-def _moves(words: Words, last: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The places of words that hold in a state but not in the next, or the other way round; and of each twice the
-    number of the state, plus 1 if it holds in the next."""
-    found: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = []
-    changes = words ^ (words >> 1)
-    for states in in_blocks(last, len(words)):
-        state, places = np.nonzero((changes >> states) & 1)
-        state += states[0, 0]
-        found.append((places, 2 * state + ((words[places] >> (state + 1)) & 1)))
-    return np.concatenate([places for places, _ in found]), np.concatenate([steps for _, steps in found])
-
-
-def in_blocks(states: int, words: int) -> Iterator[NDArray[np.int64]]:
-    """The numbers of states, in columns so short that all words fit beside them: few words are computed at once."""
-    most = max(1, _AT_ONCE // max(1, words))
-    return (np.arange(begin, min(begin + most, states))[:, np.newaxis] for begin in range(0, states, most))
