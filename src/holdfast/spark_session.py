@@ -39,6 +39,7 @@ FAULT, NOTE = "holdfast: ", "; holdfast notes: "  # how `spark_errors` recognise
 _STARTING: Final = threading.Lock()
 _RAISED: Final = "[USER_RAISED_EXCEPTION] "
 _READING: Final = re.compile(r"FAILED_READ_FILE\S* .*?reading file (\S+?)\.?(?:\s|$)")
+_JAVA_FRAME: Final = re.compile(r"at [\w.$/]+\(.*\)")
 _ENDED: Final = "the Spark process has ended"
 # If a task in the driver's process runs out of memory, Spark waits for it forever.
 _ENDS_WITHOUT_MEMORY: Final = "-XX:+ExitOnOutOfMemoryError"
@@ -334,11 +335,12 @@ def _cause(failure: BaseException) -> str:
 
 
 def spark_account(failure: BaseException) -> list[str]:
-    """The lines of the innermost informative cause."""
+    """The lines of the innermost informative cause, without Java's frames."""
     java = getattr(failure, "java_exception", None) or getattr(failure, "_origin", None)
     texts = list(_java_messages(java)) if java is not None else []
     text = texts[-1] if texts else str(getattr(failure, "_desc", None) or failure)
-    return [line for line in (re.sub(r"\s*SQLSTATE: .*", "", line).strip() for line in text.splitlines()) if line]
+    lines = (re.sub(r"\s*SQLSTATE: .*", "", line).strip() for line in text.splitlines())
+    return [line for line in lines if line and not _JAVA_FRAME.fullmatch(line)]
 
 
 def unread_file(failure: BaseException) -> str | None:

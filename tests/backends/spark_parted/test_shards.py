@@ -14,7 +14,7 @@ from itertools import count, pairwise
 from pathlib import Path
 from random import Random
 from threading import Lock
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import pytest
@@ -23,13 +23,13 @@ import holdfast
 from holdfast import errors
 from holdfast.backends.spark_parted import crew, recording
 from holdfast.backends.spark_parted.images import map_image
-from holdfast.backends.spark_parted.jobs import SHUFFLE, JobSettings, LostError
+from holdfast.backends.spark_parted.jobs import SHUFFLE, JobSettings
 from holdfast.backends.spark_parted.recording import record_path
 from holdfast.backends.spark_parted.store import SparkPartedBackend
 from holdfast.errors import HoldfastError
+from holdfast.knowledge import far_lookup
 from holdfast.maintenance import backward_forward, budget, maintainer
 from holdfast.maintenance.watch import Stopwatch
-from holdfast.spark_session import SparkFailure
 from tests.backends.entering import entering
 from tests.equivalence.checking import run
 from tests.equivalence.reference import counters_of
@@ -47,6 +47,11 @@ CLOSURE = """
 .decl path(x: number, y: number)
 path(x, y) :- edge(x, y).
 path(x, z) :- path(x, y), edge(y, z).
+"""
+FAR = """
+.decl far(x: number, n: number)
+far(0, min(0)) :- edge(0, _).
+far(y, min(n + 1)) :- far(x, n), edge(x, y), !edge(y, x).
 """
 NAMES = """
 .decl parent(x: symbol, y: symbol)
@@ -624,11 +629,23 @@ def test_many_messages_for_few_instances_are_not_dearer_than_starting_over(
         assert figures.instances < 1_000
 
 
-def test_workers_without_holdfast_are_explained(direct: Workers, monkeypatch: pytest.MonkeyPatch) -> None:
-    def lost(*_: object) -> NoReturn:
-        raise LostError("ModuleNotFoundError: No module named 'holdfast'")
+def test_the_jobs_of_explanations(direct: Workers, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(far_lookup, "SMALL", 2)
+    direct.exchange = SHUFFLE
+    rules = CLOSURE + FAR
+    edges = [(10 * chain + n, 10 * chain + n + 1) for chain in range(20) for n in range(9)]
+    kb = holdfast.from_text(rules, facts={"edge": edges}, engine=direct.engine(2), modules=())
+    (backend,) = direct.backends
 
-    monkeypatch.setattr(crew, "ShardJob", lost)
-    with pytest.raises(SparkFailure, match="lost 4 times in a row") as refused:
-        holdfast.from_text("p(x) :- q(x).", {"q": [(1,)]}, engine=direct.engine(2))
-    assert "PYSPARK_PYTHON" in str(refused.value.diagnostics[0].help)
+    def jobs(explain: Callable[[], Any]) -> tuple[Any, int]:
+        before = backend.crew.requests
+        return explain(), backend.crew.requests - before
+
+    for fact in ("path(20, 26)", "path(8, 9)", "far(6, 6)"):
+        proof, taken = jobs(lambda fact=fact: kb.why(fact))  # type: ignore[misc]
+        assert 0 < taken <= 2 * proof.height + 5, fact
+        assert jobs(lambda fact=fact: kb.why(fact, ways="all"))[1] <= 2 * proof.height + 5, fact  # type: ignore[misc]
+    for fact in ("path(26, 20)", "far(6, 7)"):
+        absence, taken = jobs(lambda fact=fact: kb.why_not(fact))  # type: ignore[misc]
+        assert absence is not None
+        assert 0 < taken <= 2 * 6 + 5, fact

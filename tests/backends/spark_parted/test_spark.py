@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from collections.abc import Iterator
 from decimal import Decimal
 from itertools import count
@@ -314,3 +315,11 @@ def test_killed_workers_leave_images() -> None:
     expected = holdfast.from_text(CLOSURE, {"edge": [edge for edge in CHAIN if edge != (3, 4)]}, modules=())
     assert crew.restored == 1
     assert counters_of(kb) == counters_of(expected)
+
+
+@pytest.mark.parametrize("exchange", [DIRECT, SHUFFLE], indirect=True)
+def test_workers_without_holdfast_are_explained(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spark.sparkContext, "pythonExec", sys._base_executable)  # type: ignore[attr-defined]
+    with pytest.raises(HoldfastError, match="in a row: ModuleNotFoundError: No module named 'holdfast'") as refused:
+        holdfast.from_text(CLOSURE, {"edge": CHAIN}, engine=ENGINE)
+    assert "PYSPARK_PYTHON" in str(refused.value.diagnostics[0].help)
