@@ -14,8 +14,10 @@ size again; the state then moves on by `recompute`.  So every workload comes to 
 from __future__ import annotations
 
 import argparse
+import datetime
 import gc
 import statistics
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
@@ -27,9 +29,11 @@ from unittest.mock import patch
 
 import holdfast
 from bench.graphs import Facts, Row, chain, generations, modules, random_graph, weighted_dag
+from bench.machine import describe
 from bench.own import Found, Job, measured
 from bench.processes import Limits as ProcessLimits
 from bench.race import Tell
+from bench.results import FOLDER
 from bench.tables import OURS, WRONG, Figure, PaperTable
 from bench.tables import Row as TableRow
 from bench.workloads import SIZES, WORKLOADS, Size, Workload
@@ -339,6 +343,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--runs", type=int, default=1)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--explain", action="store_true", help="also print what auto does, and why")
+    parser.add_argument("--save", action="store_true", help="add the tables to bench/results/DATE-regret.md")
     parser.add_argument("--again", action="store_true", help="only recomputation over first evaluation")
     parser.add_argument("--ranks", action="store_true", help="only evaluation with ranks over one without")
     asked = parser.parse_args(arguments)
@@ -350,7 +355,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print(f"{name}: ranks cost {median - 1:+.1%} (median), {least - 1:+.1%} (least times)", flush=True)
     if asked.again or asked.ranks:
         return
-    every, algorithms = list[Case](), asked.algorithm or (*FIXED, AUTO)
+    every, algorithms, found = list[Case](), asked.algorithm or (*FIXED, AUTO), list[str]()
     for name in asked.only or NAMES:
         evaluation, cases = cases_of(
             WORKLOADS[name], asked.size, algorithms, asked.runs, asked.seed, print if asked.explain else lambda _: None
@@ -358,9 +363,20 @@ def main(arguments: Sequence[str] | None = None) -> None:
         every += cases
         for case in cases:
             case.seconds.setdefault(AUTO, inf)
-        print("\n".join(lines(name, evaluation, cases)), flush=True)
-        print(total(cases), end="\n\n", flush=True)
+        found += [*lines(name, evaluation, cases), total(cases), ""]
+        print("\n".join(found[-len(cases) - 6 :]), flush=True)
     print(f"all workloads: {total(every)}")
+    if asked.save:
+        save(" ".join(arguments or sys.argv[1:]), found)
+
+
+def save(options: str, found: Sequence[str]) -> None:
+    """Add tables to the file of today."""
+    path = FOLDER / f"{datetime.date.today().isoformat()}-regret.md"
+    machine = describe()
+    about = f"`python -m bench.regret {options}`, commit {machine['commit']}, {machine['processor']}:"
+    before = path.read_text() if path.exists() else "# What `auto` costs\n\n"
+    path.write_text("\n".join([before + about, "", *found]) + "\n")
 
 
 if __name__ == "__main__":

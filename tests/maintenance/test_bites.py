@@ -338,7 +338,7 @@ MUTANTS = [
         "learning",
     ),
     Mutant("nothing is doubted", Rates.doubt, ", 0) + 1", ", 0)", "learning"),
-    Mutant("seconds may grow faster than facts", Rates._estimate, "min(1.0, max(0.5,", "max(2.0, max(0.5,", "learning"),
+    Mutant("seconds may grow faster than facts", Rates._estimate, "_POWER if", "2.0 if", "learning"),
 ]
 
 
