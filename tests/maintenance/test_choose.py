@@ -70,9 +70,9 @@ def test_starting_over_takes_more_after_insertions() -> None:
     record.took(Figures(given=10, deletes=True, is_anew=True), "dred-ranked", 0.5)
     record.took(Figures(given=10, inserts=True, is_anew=True), "recompute", 3.0)
     assert record.starting_over("deletions", 100, 2.0) == 2.0  # one of them tells nothing of another
-    record.needs_ranks = False  # where each fact has one derivation, it does
-    assert record.starting_over("deletions", 100, 2.0) == pytest.approx(0.5)
-    assert record.starting_over("deletions", 100, 0.1) == 0.1
+    record.needs_ranks = False  # where each fact has one derivation, it tells something
+    assert record.starting_over("deletions", 100, 2.0) == pytest.approx(1.0)
+    assert record.starting_over("deletions", 100, 0.1) == pytest.approx(0.1)
     assert record.starting_over("deletions", 1, 2.0) == 2.0  # who deletes less leaves more
     assert record.starting_over("insertions", 100, 2.0) == pytest.approx(3.0)
     assert record.starting_over("both", 100, 2.0) == 2.0

@@ -4,7 +4,7 @@ measured on it so far suggest."""
 from __future__ import annotations
 
 from dataclasses import field
-from math import inf
+from math import inf, sqrt
 
 from holdfast.backends.abilities import Ranking
 from holdfast.backends.protocol import Backend
@@ -145,12 +145,12 @@ class _Record:
         """The seconds that starting over should take after an update that leaves some facts, if it took so long before.
 
         After insertions it takes more; smaller updates of the kind tell how much at least.  After deletions it takes
-        less, but what one leaves says little of what another leaves, unless each fact has one derivation.  To take it
-        for too dear costs one try, which is abandoned; to take it for too cheap costs all that a try would gain.
+        less, but what one leaves says little of what another leaves; something, where each fact has one derivation.
+        To take it for too dear costs one try, which is abandoned; to take it for too cheap costs what a try would gain.
         """
         known = self.rates(RECOMPUTE, kind).up_to(changed) or full
         if kind == DELETIONS:
-            return full if self.needs_ranks else min(known, full)
+            return full if self.needs_ranks else sqrt(full * min(known, full))
         again = None if facts is None else self.largest_again(facts)
         return max(known, full, 0.0 if again is None else again.seconds)
 
