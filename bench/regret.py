@@ -364,7 +364,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         for case in cases:
             case.seconds.setdefault(AUTO, inf)
         found += [*lines(name, evaluation, cases), total(cases), ""]
-        print("\n".join(found[-len(cases) - 6 :]), flush=True)
+        print("\n".join(found[-len(cases) - 7 :]), flush=True)
     print(f"all workloads: {total(every)}")
     if asked.save:
         save(" ".join(arguments or sys.argv[1:]), found)
