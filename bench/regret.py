@@ -1,5 +1,7 @@
 """What leaving the choice to `auto` costs: `python -m bench.regret [--size SIZE] [--only WORKLOAD] [--runs N]`; with
-`--again`, what recomputing the largest hyper-node takes, over its first evaluation.
+`--again`, what recomputing the largest hyper-node takes, over its first evaluation; with `--ranks`, what an evaluation
+with ranks takes, over one without.  `--seed N` makes other facts and other updates, and `--explain` prints why `auto`
+did what it did.
 
 Each workload is updated by each algorithm and by `auto`, on a knowledge base of its own without modules, after a
 warm-up of other sizes: deletions, insertions and both, of 1 fact to a tenth of all.  The regret of `auto` is its time
@@ -12,23 +14,32 @@ size again; the state then moves on by `recompute`.  So every workload comes to 
 from __future__ import annotations
 
 import argparse
+import datetime
+import gc
 import statistics
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from math import inf
 from random import Random
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, TypeVar
+from unittest.mock import patch
 
 import holdfast
 from bench.graphs import Facts, Row, chain, generations, modules, random_graph, weighted_dag
+from bench.machine import describe
 from bench.own import Found, Job, measured
 from bench.processes import Limits as ProcessLimits
 from bench.race import Tell
+from bench.results import FOLDER
 from bench.tables import OURS, WRONG, Figure, PaperTable
 from bench.tables import Row as TableRow
 from bench.workloads import SIZES, WORKLOADS, Size, Workload
 from holdfast import KnowledgeBase, Limits, Update
+from holdfast.backends.abilities import Ranking
+from holdfast.backends.memory.store import MemoryBackend
 from holdfast.errors import LimitReached
 
 FIXED = ("recompute", "dred", "dred-counting", "dred-ranked", "backward-forward", "backward-forward-counting")
@@ -48,8 +59,10 @@ _SLOWEST = 5  # times as long as an evaluation: then an update is stopped
 _PATIENCE = 1.0  # seconds that it may take however quick the evaluation is
 _BLINK = 0.005  # seconds below which differences do not count
 _STOPPED = f"stopped: more than {_SLOWEST} times an evaluation"
+_APART = 1_000  # between the seeds of one generator
 _SECONDS = 600  # for the process of one algorithm
 
+A = TypeVar("A")
 Fact: TypeAlias = tuple[str, Row]
 
 
@@ -99,8 +112,8 @@ def sizes_of(facts: int) -> list[int]:
 class Course:
     """One algorithm on its way through all updates of a workload."""
 
-    def __init__(self, workload: Workload, facts: Facts, algorithm: str) -> None:
-        self.algorithm, self.workload = algorithm, workload
+    def __init__(self, workload: Workload, facts: Facts, algorithm: str, seed: int = 0) -> None:
+        self.algorithm, self.workload, self._seed = algorithm, workload, _APART * seed
         self.every = [(relation, row) for relation, rows in facts.items() for row in rows]
         begun, clock = time.process_time(), time.monotonic()
         self.kb = self._opened(facts, Limits())
@@ -109,6 +122,7 @@ class Course:
             self.kb = self._opened(facts, Limits(seconds=max(_PATIENCE, _SLOWEST * (time.monotonic() - clock))))
         self.facts = self.size()
         self._stopped: dict[str, int] = {}  # by kind, the smallest size
+        self.reasons = list[tuple[str, int, str]]()  # of each update, why its hyper-nodes were updated as they were
 
     def _opened(self, facts: Facts, limits: Limits) -> KnowledgeBase:
         return holdfast.from_text(self.workload.program, facts=facts, modules=(), limits=limits)
@@ -119,9 +133,11 @@ class Course:
 
     def times(self) -> Iterator[tuple[str, int, float, int]]:
         """The kind and size of each update, the seconds that it took, and how many facts there are then."""
-        for kind, number, update in updates(self.every, [n for n in _WARM_UP if n <= len(self.every) // 10], 7):
+        for kind, number, update in updates(
+            self.every, [n for n in _WARM_UP if n <= len(self.every) // 10], self._seed + 7
+        ):
             self._apply(kind, number, update)
-        for kind, number, update in updates(self.every, sizes_of(len(self.every)), 1):
+        for kind, number, update in updates(self.every, sizes_of(len(self.every)), self._seed + 1):
             seconds = self._apply(kind, number, update)
             if kind:
                 yield kind, number, seconds, self.size()
@@ -133,33 +149,43 @@ class Course:
         if number < self._stopped.get(kind, inf):
             begun = time.process_time()
             try:
-                self.kb.apply(update, algorithm=self.algorithm)
-                return time.process_time() - begun
+                figures = self.kb.apply(update, algorithm=self.algorithm).figures
+                seconds = time.process_time() - begun
+                self.reasons += [(kind, number, f"{node.algorithm} {node.work:.4f} s: {node.why}") for node in figures]
+                return seconds
             except LimitReached:
                 self._stopped[kind] = number
         self.kb.apply(update, algorithm="recompute")
         return inf
 
 
-def facts_of(workload: Workload, size: RegretSize) -> Facts:
+def facts_of(workload: Workload, size: RegretSize, seed: int = 0) -> Facts:
     """The facts of a workload in some size."""
-    return MIDDLE[workload.name]() if size == "middle" else workload.facts[size]()
+    with patch("bench.graphs.Random", lambda own: Random(own + _APART * seed)):
+        return MIDDLE[workload.name]() if size == "middle" else workload.facts[size]()
 
 
 def cases_of(
-    workload: Workload, size: RegretSize, algorithms: Sequence[str] = (*FIXED, AUTO), runs: int = 1
+    workload: Workload,
+    size: RegretSize,
+    algorithms: Sequence[str] = (*FIXED, AUTO),
+    runs: int = 1,
+    seed: int = 0,
+    explain: Callable[[str], object] = lambda _line: None,
 ) -> tuple[float, list[Case]]:
     """The seconds of evaluation, and all cases: medians of so many runs."""
     found: dict[tuple[str, int], dict[str, list[float]]] = {}
-    evaluation, facts, states = inf, facts_of(workload, size), dict[tuple[str, int], int]()
+    evaluation, facts, states = inf, facts_of(workload, size, seed), dict[tuple[str, int], int]()
     for algorithm in algorithms:
         for _ in range(runs):
-            course = Course(workload, facts, algorithm)
+            course = Course(workload, facts, algorithm, seed)
             evaluation = min(evaluation, course.evaluation)
             for kind, number, seconds, left in course.times():
                 found.setdefault((kind, number), {}).setdefault(algorithm, []).append(seconds)
                 if states.setdefault((kind, number), left) != left:
                     raise AssertionError(f"{kind} {number} by {algorithm}: {left:,} facts instead of {states}")
+            for kind, number, reason in course.reasons if algorithm == AUTO else ():
+                explain(f"{kind} {number}: {reason}")
     medians = ({name: statistics.median(times) for name, times in each.items()} for each in found.values())
     return evaluation, [Case(*case, seconds) for case, seconds in zip(found, medians, strict=True)]
 
@@ -179,6 +205,31 @@ def again(workload: Workload, size: RegretSize, runs: int) -> tuple[float, float
         kb.apply(Update(delete=one), algorithm="recompute")
         later.append(max(node.work for node in kb.apply(Update(insert=one), algorithm="recompute").figures))
     return statistics.median(first), statistics.median(later)
+
+
+def ranks(workload: Workload, size: RegretSize, runs: int) -> tuple[float, float]:
+    """What evaluating the largest hyper-node takes with ranks, over what it takes without.
+
+    Both are evaluated in turn, in one process, so that the machine's speed is the same for both: gives the median of
+    the ratios of neighbours, and the ratio of the least times.
+    """
+    times: dict[bool, list[float]] = {True: [], False: []}
+    facts, ability = facts_of(workload, size), MemoryBackend.ability
+
+    def without_ranks(backend: MemoryBackend, kind: type[A]) -> A | None:
+        return None if kind is Ranking else ability(backend, kind)
+
+    gc.disable()  # or it may run in one of the two only
+    for run in range(2 * runs):
+        is_ranked = run % 4 in (0, 3)  # neither always comes after the other
+        with nullcontext() if is_ranked else patch.object(MemoryBackend, "ability", without_ranks):
+            kb = holdfast.from_text(workload.program, facts=facts, modules=())
+        times[is_ranked].append(max(node.work for node in kb.statistics.nodes))
+        del kb
+        gc.collect()
+    gc.enable()
+    ratios = [one / other for one, other in zip(*times.values(), strict=True)]
+    return statistics.median(ratios), min(times[True]) / min(times[False])
 
 
 def _grouped(some: Sequence[Fact]) -> Mapping[str, list[Row]]:
@@ -290,22 +341,42 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--only", action="append", choices=NAMES)
     parser.add_argument("--algorithm", action="append", choices=(*FIXED, AUTO), help="only these")
     parser.add_argument("--runs", type=int, default=1)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--explain", action="store_true", help="also print what auto does, and why")
+    parser.add_argument("--save", action="store_true", help="add the tables to bench/results/DATE-regret.md")
     parser.add_argument("--again", action="store_true", help="only recomputation over first evaluation")
+    parser.add_argument("--ranks", action="store_true", help="only evaluation with ranks over one without")
     asked = parser.parse_args(arguments)
     for name in asked.only or NAMES if asked.again else ():
         first, later = again(WORKLOADS[name], asked.size, asked.runs)
         print(f"{name}: evaluated in {first:.3f} s, again in {later:.3f} s: {later / first:.2f} times", flush=True)
-    if asked.again:
+    for name in asked.only or NAMES if asked.ranks else ():
+        median, least = ranks(WORKLOADS[name], asked.size, asked.runs)
+        print(f"{name}: ranks cost {median - 1:+.1%} (median), {least - 1:+.1%} (least times)", flush=True)
+    if asked.again or asked.ranks:
         return
-    every, algorithms = list[Case](), asked.algorithm or (*FIXED, AUTO)
+    every, algorithms, found = list[Case](), asked.algorithm or (*FIXED, AUTO), list[str]()
     for name in asked.only or NAMES:
-        evaluation, cases = cases_of(WORKLOADS[name], asked.size, algorithms, asked.runs)
+        evaluation, cases = cases_of(
+            WORKLOADS[name], asked.size, algorithms, asked.runs, asked.seed, print if asked.explain else lambda _: None
+        )
         every += cases
         for case in cases:
             case.seconds.setdefault(AUTO, inf)
-        print("\n".join(lines(name, evaluation, cases)), flush=True)
-        print(total(cases), end="\n\n", flush=True)
+        found += [*lines(name, evaluation, cases), total(cases), ""]
+        print("\n".join(found[-len(cases) - 7 :]), flush=True)
     print(f"all workloads: {total(every)}")
+    if asked.save:
+        save(" ".join(arguments or sys.argv[1:]), found)
+
+
+def save(options: str, found: Sequence[str]) -> None:
+    """Add tables to the file of today."""
+    path = FOLDER / f"{datetime.date.today().isoformat()}-regret.md"
+    machine = describe()
+    about = f"`python -m bench.regret {options}`, commit {machine['commit']}, {machine['processor']}:"
+    before = path.read_text() if path.exists() else "# What `auto` costs\n\n"
+    path.write_text("\n".join([before + about, "", *found]) + "\n")
 
 
 if __name__ == "__main__":

@@ -269,7 +269,7 @@ MUTANTS = [
     Mutant("a rank is not moved", MemoryRanking._put, "self._rank.of(predicate)[where] = rank", "pass", RANKED),
     Mutant("Cw is not set", MemoryRanking._put, "self.founded.of(predicate)[where] = Cw", "pass", RANKED),
     Mutant("all rounds have one rank", MemoryRanking.enter, "self.rounds += 1", "self.rounds = 1", RANKED),
-    Mutant("ranks are not taken back", MemoryRanking.enter, "if self.founded.remembers:", "if False:", RANKED),
+    Mutant("ranks are not taken back", MemoryRanking.enter, "if remembers:", "if False:", RANKED),
     Mutant("facts of one rank found each other", MemoryRanking.is_above, "spans) < self", "spans) <= self", RANKED),
     Mutant("no rank of a body is looked at", FoundedHeads._highest_of, "np.maximum(", "np.minimum(", RANKED),
     Mutant(

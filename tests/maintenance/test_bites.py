@@ -10,9 +10,9 @@ import pytest
 
 import holdfast
 from holdfast import Limits, Update
-from holdfast.backends.memory import scratch, table
+from holdfast.backends.memory import ranks, scratch, table
 from holdfast.backends.memory.arrays import Ids
-from holdfast.backends.memory.ranks import MemoryRanking, _Ranks
+from holdfast.backends.memory.ranks import MemoryRanking, _Beside
 from holdfast.backends.memory.scratch import MemoryScratch
 from holdfast.backends.memory.store import MemoryBackend
 from holdfast.backends.memory.table import Table
@@ -43,6 +43,7 @@ ALGORITHMS = ("dred", "dred-counting", "dred-ranked", "backward-forward", "backw
 def scripts(seed: int, policy: str = "recompute or dred-ranked or dred-counting") -> None:
     """State, counters and ranks after each update of a random script; two of three evaluate in new tables."""
     random, scratch.ENOUGH = Random(seed), 0 if seed % 3 else 50_000
+    ranks._MANY_RUNS = 1 if seed % 5 == 1 else 4_096
     script = random_script(random, writer=closure_writer(random) if seed % 2 else None)
     try:
         lane = Lane(script, 0, policy, STRATEGIES[seed % 2], modules=MODULES if seed % 4 == 3 else ())
@@ -63,6 +64,14 @@ def waiting(seed: int) -> None:
             assert wrong_ranks(kb) is None
             kb.apply(Update(insert=some), algorithm="dred-ranked")
             assert wrong_ranks(kb) is None
+
+
+def popular(seed: int) -> None:
+    """Cw of a fact with many derivations."""
+    edges = [*((0, x) for x in range(1, 300 + seed)), *((x, -1) for x in range(1, 300 + seed))]
+    rules = "seen(0) :- edge(0, _).  seen(y) :- seen(x), edge(x, y)."
+    kb = holdfast.from_text(rules, facts={"edge": edges}, modules=())
+    assert wrong_ranks(kb) is None
 
 
 def within_limits(seed: int) -> None:
@@ -116,14 +125,14 @@ def test_rows_are_packed_before_ranks_are_written() -> None:
     backend = kb._backend
     assert isinstance(backend, MemoryBackend)
     seen = list[bool]()
-    keep_only = _Ranks.keep_only
+    keep_only = _Beside.keep_only
 
-    def kept(self: _Ranks, predicate: str, ids: Ids) -> None:
-        seen.append(predicate == "path" and predicate in self._unwritten)
+    def kept(self: _Beside, predicate: str, ids: Ids) -> None:
+        seen.append(predicate == "path" and predicate in self.unwritten)
         keep_only(self, predicate, ids)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_Ranks, "keep_only", kept)
+        patch.setattr(_Beside, "keep_only", kept)
         kb.apply(Update(delete={"edge": LONELY}), algorithm="dred-ranked")
     assert any(seen)
 
@@ -196,6 +205,7 @@ PROPERTIES: dict[str, Callable[[int], None]] = {
     "scripts": scripts,
     "waiting": waiting,
     "within limits": within_limits,
+    "popular": popular,
     "asked": asked,
     "packed": packed,
     "in order": in_order,
@@ -279,9 +289,17 @@ MUTANTS = [
     Mutant(
         "what was deleted elsewhere is read", recompute._evaluate_beside, "(s.I - s.D) | s.A", "s.I | s.A", "scripts"
     ),
-    Mutant("a run has another rank", _Ranks.enter, "append((run, rank))", "append((run, 1))", "scripts"),
-    Mutant("a run has its rank for ever", _Ranks.of, "self._unwritten.pop(predicate, None)", "pass", "scripts"),
-    Mutant("rows move before ranks are written", _Ranks.keep_only, "self.of(predicate)", "pass", "packed"),
+    Mutant("a run has another rank", MemoryRanking.enter, "append((run, self.rounds))", "append((run, 1))", "scripts"),
+    Mutant(
+        "runs that come later are forgotten",
+        _Beside.write_many,
+        "self.of(predicate)",
+        "self.drop(predicate)",
+        "scripts",
+    ),
+    Mutant("all numbers are small", MemoryRanking._copy, "np.min_scalar_type(Cr.max())", "np.uint8", "popular"),
+    Mutant("a run has its rank for ever", _Beside.of, "self.unwritten.pop(predicate, None)", "pass", "scripts"),
+    Mutant("rows move before ranks are written", _Beside.keep_only, "self.of(predicate)", "pass", "packed"),
     Mutant("ranks stay where rows were", MemoryRanking.keep_only, "in (self.founded, self._rank)", "in ()", "packed"),
     # maintenance/budget.py, and what is made of it
     Mutant("deleted instances are visited again", FullCost.after, "- figures.deletion", "", "costs"),
@@ -320,7 +338,7 @@ MUTANTS = [
         "learning",
     ),
     Mutant("nothing is doubted", Rates.doubt, ", 0) + 1", ", 0)", "learning"),
-    Mutant("seconds may grow faster than facts", Rates._estimate, "min(1.0, max(0.5,", "max(2.0, max(0.5,", "learning"),
+    Mutant("seconds may grow faster than facts", Rates._estimate, "_POWER if", "2.0 if", "learning"),
 ]
 
 
@@ -335,6 +353,8 @@ def everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(scratch, "ENOUGH", 0)
     monkeypatch.setattr(table, "_GLANCE", 3)
+    monkeypatch.setattr(ranks, "_MANY_RUNS", 4_096)
+    monkeypatch.setattr(ranks, "_FEW_ROWS", 0)
     monkeypatch.setattr("holdfast.backends.memory.store._FEW", 0)
     monkeypatch.setattr("holdfast.backends.memory.statistics.TableStatistics.many", 5.0)
     monkeypatch.setattr("holdfast.maintenance.walk.Budget", type("Chance", (Budget,), {"check": check}))

@@ -20,24 +20,23 @@ def test_one_size_tells_little_of_larger_ones() -> None:
     assert rates.expected(1) == 0.0
     rates.took(1, 0.02)
     assert rates.expected(1) == pytest.approx(0.02)
-    assert rates.expected(10_000) == pytest.approx(2.0)  # as the root of the facts
+    assert rates.expected(10_000) == pytest.approx(0.02 * 10_000**0.8)
 
 
-def test_two_sizes_tell_how_the_seconds_grow() -> None:
+def test_seconds_between_two_sizes_are_a_power_of_the_facts() -> None:
     rates = Rates()
     rates.took(10, 0.02)
     rates.took(1_000, 1.0)
-    slope = math.log10(50) / 2
-    assert rates.expected(10_000) == pytest.approx(10**slope)
-    assert rates.expected(100) == pytest.approx(0.02 * 10**slope)
+    assert rates.expected(100) == pytest.approx(0.02 * 10 ** (math.log10(50) / 2))
 
 
-@pytest.mark.parametrize(("seconds", "expected"), [(0.02, 0.02 * 10**0.5), (50.0, 500.0)])
-def test_seconds_grow_at_most_with_the_facts(seconds: float, expected: float) -> None:
+@pytest.mark.parametrize("seconds", [0.02, 1.0, 50.0])
+def test_two_sizes_do_not_tell_how_the_seconds_grow_beyond_them(seconds: float) -> None:
+    """One single deletion may take a thousand times what another takes."""
     rates = Rates()
     rates.took(10, 0.02)
     rates.took(1_000, seconds)
-    assert rates.expected(10_000) == pytest.approx(expected)
+    assert rates.expected(10_000) == pytest.approx(seconds * 10**0.8)
 
 
 def test_larger_updates_tell_of_smaller_ones() -> None:
@@ -65,16 +64,28 @@ def test_what_is_not_tried_is_believed_less_and_less() -> None:
     rates.doubt(100_000)  # of which nothing is known
 
 
-def test_starting_over_takes_less_after_deletions_and_more_after_insertions() -> None:
+def test_starting_over_takes_more_after_insertions() -> None:
     record = _Record()
     assert record.starting_over("deletions", 10, 2.0) == 2.0
     record.took(Figures(given=10, deletes=True, is_anew=True), "dred-ranked", 0.5)
     record.took(Figures(given=10, inserts=True, is_anew=True), "recompute", 3.0)
-    assert record.starting_over("deletions", 100, 2.0) == pytest.approx(0.5)
-    assert record.starting_over("deletions", 100, 0.1) == 0.1
+    assert record.starting_over("deletions", 100, 2.0) == 2.0  # one of them tells nothing of another
+    record.needs_ranks = False  # where each fact has one derivation, it tells something
+    assert record.starting_over("deletions", 100, 2.0) == pytest.approx(1.0)
+    assert record.starting_over("deletions", 100, 0.1) == pytest.approx(0.1)
     assert record.starting_over("deletions", 1, 2.0) == 2.0  # who deletes less leaves more
     assert record.starting_over("insertions", 100, 2.0) == pytest.approx(3.0)
     assert record.starting_over("both", 100, 2.0) == 2.0
+
+
+def test_starting_over_takes_what_it_took_with_as_many_facts() -> None:
+    record = _Record()
+    record.note_size(1_000, FullCost(100_000, 5.0))
+    record.note_size(500, FullCost(20_000, 2.0))
+    assert record.starting_over("both", 100, 2.0, 980) == 5.0
+    assert record.starting_over("both", 100, 2.0, 900) == 2.0
+    assert record.starting_over("both", 100, 6.0, 980) == 6.0
+    assert record.starting_over("deletions", 100, 2.0, 980) == 2.0
 
 
 def test_insertions_that_visit_less_than_starting_over_are_not_replaced_by_it() -> None:
@@ -110,12 +121,13 @@ def test_a_large_insertion_is_chosen_by_what_an_instance_takes(each: float, expe
 def test_facts_that_come_back_take_what_they_took() -> None:
     record, most, left = _Record(), FullCost(100_000, 0.1), FullCost(20_000, 0.02)
     record.took(Figures(given=3, inserts=True, insertion=100_000), "dred-ranked", 0.2)  # 2 µs an instance
+    record.note_size(1_000, most)
     assert record.refills("dred-ranked", 1_000, 0, most) is None, "nothing comes"
     assert record.refills("dred-ranked", 500, 100, left) is None, "there were never so few"
     assert record.refills("dred-ranked", 500, 600, left) is None, "there were never so many"
     assert record.refills("dred-counting", 500, 500, left) is None, "it has inserted nothing yet"
     assert record.refills("dred-ranked", 500, 480, left) == pytest.approx((0.16, 0.1))
-    assert record.refills("dred-ranked", 2_000, 0, left) is None
+    record.note_size(2_000, left)
     assert record.refills("dred-ranked", 500, 1_500, FullCost(30_000, 0.02)) == (0.0, 0.02), "of the most facts"
 
 

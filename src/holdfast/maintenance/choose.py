@@ -4,7 +4,7 @@ measured on it so far suggest."""
 from __future__ import annotations
 
 from dataclasses import field
-from math import inf
+from math import inf, sqrt
 
 from holdfast.backends.abilities import Ranking
 from holdfast.backends.protocol import Backend
@@ -120,26 +120,39 @@ class _Record:
         each = self.inserted.get(algorithm)
         return each is not None and each * full.instances <= _DEARER * full.seconds
 
+    def note_size(self, facts: int, full: FullCost) -> None:
+        """Its rules read so many facts now, and starting over takes so much."""
+        if self.largest is None or facts >= self.largest[0]:
+            self.largest = facts, full
+
+    def largest_again(self, facts: int) -> FullCost | None:
+        """The cost with the most facts that its rules ever read, if these are about as many."""
+        if self.largest is None or abs(facts - self.largest[0]) > _ABOUT * self.largest[0]:
+            return None
+        return self.largest[1]
+
     def refills(self, algorithm: str, facts: int, inserted: int, full: FullCost) -> tuple[float, float] | None:
         """The seconds of an insertion and of starting over, if there are about as many facts then as there once were.
 
         What starting over takes then is known, and so is how many instances the insertion has to visit.
         """
-        if self.largest is None or facts >= self.largest[0]:
-            self.largest = facts, full
-        most, cost = self.largest
-        each = self.inserted.get(algorithm)
-        if each is None or not inserted or abs(facts + inserted - most) > _ABOUT * most:
+        cost, each = self.largest_again(facts + inserted), self.inserted.get(algorithm)
+        if each is None or cost is None or not inserted:
             return None
         return each * max(0.0, cost.instances - full.instances), cost.seconds
 
-    def starting_over(self, kind: str, facts: int, full: float) -> float:
-        """The seconds that starting over should take after an update, if it took so long before.
+    def starting_over(self, kind: str, changed: int, full: float, facts: int | None = None) -> float:
+        """The seconds that starting over should take after an update that leaves some facts, if it took so long before.
 
-        Less is left after deletions, and more after insertions; smaller updates of the kind tell how much at least.
+        After insertions it takes more; smaller updates of the kind tell how much at least.  After deletions it takes
+        less, but what one leaves says little of what another leaves; something, where each fact has one derivation.
+        To take it for too dear costs one try, which is abandoned; to take it for too cheap costs what a try would gain.
         """
-        known = self.rates(RECOMPUTE, kind).up_to(facts)
-        return full if known is None else min(known, full) if kind == DELETIONS else max(known, full)
+        known = self.rates(RECOMPUTE, kind).up_to(changed) or full
+        if kind == DELETIONS:
+            return full if self.needs_ranks else sqrt(full * min(known, full))
+        again = None if facts is None else self.largest_again(facts)
+        return max(known, full, 0.0 if again is None else again.seconds)
 
 
 class Chooser:
@@ -224,12 +237,13 @@ class Chooser:
         name = RANKED if record.needs_ranks else DRED
         rates = record.rates(name, kind)
         expected = rates.expected(given)
-        anew = inf if full is None else record.starting_over(kind, given, full.seconds)
-        may_win = full is not None and not (kind == INSERTIONS and record.visits_less(name, full))
-        most = _CERTAIN  # a try that takes longer than this is abandoned, and was in vain
+        anew, may_win, most = inf, False, _CERTAIN  # a try that takes longer than this is abandoned, and was in vain
         if full is not None:
             facts = len(backend.materialisation.of(plan.reads - plan.predicates))
-            known = record.refills(name, facts, request.inserted if kind == INSERTIONS else 0, full)
+            record.note_size(facts, full)
+            anew = record.starting_over(kind, given, full.seconds, facts + request.inserted - request.deleted)
+            may_win = not (kind == INSERTIONS and record.visits_less(name, full))
+            known = record.refills(name, facts, request.inserted, full) if kind == INSERTIONS else None
             if known is not None:
                 (expected, anew), may_win, most = known, True, 1.0
         if may_win and expected > _HARDLY + most * anew:

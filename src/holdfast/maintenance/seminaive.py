@@ -116,7 +116,7 @@ class _RankedTurns(LateRules):
 
     def rank(self) -> None:
         """The facts of the last rounds get their ranks and Cw, before Cr moves."""
-        if self._ranks is not None:
+        if self._ranks is not None and self._unranked:
             self._ranks.enter(*self._unranked)
         self._unranked = []
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
@@ -24,13 +25,21 @@ from holdfast.program.model import Rule
 if TYPE_CHECKING:
     from holdfast.backends.memory.store import MemoryBackend
 
+_MANY_RUNS = 4_096  # of one relation whose numbers wait to be written
+_FEW_ROWS = 4_096  # whose numbers are not worth shortening
+
 
 class _Beside(MemoryCounters):
-    """A number for each row of some tables, in arrays of its own."""
+    """A number for each row of some tables, in arrays of its own.
+
+    The numbers of runs of rows are written when numbers are first read, which most evaluations never see.  Until then
+    they take little memory: to touch new memory takes longer than to count in it.
+    """
 
     def __init__(self, backend: MemoryBackend) -> None:
         super().__init__(backend.tables, "")
         self.arrays: dict[str, RowNumbers] = {}
+        self.unwritten: defaultdict[str, list[tuple[Run, int | NDArray[np.integer]]]] = defaultdict(list)
 
     def of(self, predicate: str) -> RowNumbers:
         """The numbers of a table's rows; as many as the table has capacity for."""
@@ -38,47 +47,36 @@ class _Beside(MemoryCounters):
         if numbers is None or len(numbers) < capacity:
             numbers = zeros((capacity,), np.int32) if numbers is None else padded(numbers, capacity)
             self.arrays[predicate] = numbers
+        for (first, end), some in self.unwritten.get(predicate, ()):
+            numbers[first:end] = some
+        self.unwritten.pop(predicate, None)  # not before: who is interrupted writes them again
         return numbers
+
+    def has(self, predicate: str) -> bool:
+        """Whether there are numbers of a table's rows."""
+        return predicate in self.arrays or predicate in self.unwritten
+
+    def write_many(self, predicate: str) -> None:
+        """So many runs wait that they take more memory than numbers do."""
+        if len(self.unwritten.get(predicate, ())) > _MANY_RUNS:
+            self.of(predicate)
 
     def keep_only(self, predicate: str, ids: Ids) -> None:
         """A table has lost its other rows."""
-        if predicate in self.arrays:
+        if self.has(predicate):
             self.arrays[predicate] = self.of(predicate)[ids]
 
     def drop(self, predicate: str) -> bool:
         """A relation is gone; gives whether it had numbers."""
-        return self.arrays.pop(predicate, None) is not None
+        had = self.has(predicate)
+        self.unwritten.pop(predicate, None)
+        self.arrays.pop(predicate, None)
+        return had
 
-
-class _Ranks(_Beside):
-    """Ranks.  Those of runs of rows are written when they are first read, which most evaluations never see."""
-
-    def __init__(self, backend: MemoryBackend) -> None:
-        super().__init__(backend)
-        self._unwritten: dict[str, list[tuple[Run, int]]] = {}
-
-    def of(self, predicate: str) -> RowNumbers:
-        """The ranks of a table's rows."""
-        ranks = _Beside.of(self, predicate)
-        for (first, end), rank in self._unwritten.get(predicate, ()):
-            ranks[first:end] = rank
-        self._unwritten.pop(predicate, None)  # not before: who is interrupted writes them again
-        return ranks
-
-    def enter(self, predicate: str, run: Run, rank: int) -> None:
-        """All rows of a run have one rank."""
-        self._unwritten.setdefault(predicate, []).append((run, rank))
-
-    def keep_only(self, predicate: str, ids: Ids) -> None:
-        """A table has lost its other rows."""
-        if predicate in self._unwritten:
-            self.of(predicate)
-        _Beside.keep_only(self, predicate, ids)
-
-    def drop(self, predicate: str) -> bool:
-        """A relation is gone; gives whether it had ranks."""
-        was_unwritten = self._unwritten.pop(predicate, None) is not None
-        return super().drop(predicate) or was_unwritten
+    @property
+    def known(self) -> set[str]:
+        """The tables that have numbers."""
+        return {*self.arrays, *self.unwritten}
 
 
 class MemoryRanking:
@@ -88,7 +86,7 @@ class MemoryRanking:
 
     def __init__(self, backend: MemoryBackend) -> None:
         self._backend = backend
-        self.founded, self._rank = _Beside(backend), _Ranks(backend)
+        self.founded, self._rank = _Beside(backend), _Beside(backend)
         self.rounds = 0
         self.deferred: dict[tuple[object, ...], Spans] = {}
         self._founded_heads = FoundedHeads(backend, self)
@@ -105,33 +103,36 @@ class MemoryRanking:
 
     def enter(self, *rounds: Facts) -> None:
         """Facts that enter in one round get the next rank, and Cw := Cr."""
-        entered = [_snapshot(facts) for facts in rounds]
-        if self.founded.remembers:
-            for facts in entered:
-                self._remember((facts & self._backend.materialisation).snapshot())
+        ranks, remembers = self._rank.unwritten, self.founded.remembers
         runs: dict[str, Run] = {}  # whose Cw is still to be set; one of round after round is set at once
-        for facts in entered:
+        for facts in map(_snapshot, rounds):
             self.rounds += 1
+            if remembers:
+                self._remember((facts & self._backend.materialisation).snapshot())
             for predicate, ids in facts.rows.items():
                 run = facts.run(predicate)
                 if run is None:
                     self._put(predicate, ids, self.rounds, self._backend.recursive.of(predicate)[ids])
+                    self._tell(predicate)
                     continue
-                self._rank.enter(predicate, run, self.rounds)
-                known = runs.get(predicate, run)
-                if known is not run and known[1] != run[0]:
+                ranks[predicate].append((run, self.rounds))
+                known = runs.get(predicate)
+                if known is not None and known[1] == run[0]:
+                    run = known[0], run[1]
+                elif known is not None:
                     self._copy(predicate, known)
-                    known = run
-                runs[predicate] = known[0], run[1]
+                runs[predicate] = run
         for predicate, run in runs.items():
             self._copy(predicate, run)
-        for predicate in {name for facts in entered for name in facts.rows}:
-            self._tell(predicate)
 
     def _copy(self, predicate: str, run: Run) -> None:
-        """Cw := Cr for a run of rows."""
-        where = slice(*run)
-        self.founded.of(predicate)[where] = self._backend.recursive.of(predicate)[where]
+        """Cw := Cr for a run of rows, of which most have few derivations."""
+        Cr = self._backend.recursive.of(predicate)[slice(*run)]
+        most = np.min_scalar_type(Cr.max()) if len(Cr) > _FEW_ROWS else Cr.dtype
+        self.founded.unwritten[predicate].append((run, Cr.astype(most)))
+        for beside in (self._rank, self.founded):
+            beside.write_many(predicate)
+        self._tell(predicate)
 
     def _remember(self, again: Momentary) -> None:
         """Facts that were there before the update get other ranks and Cw; those of others are never read."""
@@ -177,7 +178,7 @@ class MemoryRanking:
     def restart(self) -> None:
         """No rank is believed any more."""
         self.rounds, self.deferred = 0, {}
-        for predicate in (*self.founded.arrays,):
+        for predicate in self.founded.known:
             self.founded.drop(predicate)
             self._rank.drop(predicate)
 
@@ -189,24 +190,25 @@ class MemoryRanking:
 
     def numbers(self, predicate: str, ids: Ids, *, has_some: bool = False) -> tuple[RowNumbers, RowNumbers]:
         """The ranks and Cw of some rows; a table has arrays for them if it had some, or is about to have some."""
-        if predicate not in self.founded.arrays and not has_some:
+        if not has_some and not self.founded.has(predicate):
             return np.zeros(len(ids), np.int32), np.zeros(len(ids), np.int32)
         return self._rank.of(predicate)[ids], self.founded.of(predicate)[ids]
 
     def set_numbers(self, predicate: str, ids: Ids, rank: RowNumbers, Cw: RowNumbers) -> None:
         """Facts have come from another table, with their ranks and Cw."""
-        if predicate in self.founded.arrays:
+        if self.founded.has(predicate):
             self._put(predicate, ids, rank, Cw)
 
     def saved(self, predicate: str) -> tuple[RowNumbers, ...]:
         """The ranks and Cw of a table's rows; nothing if it has none, or if a rule was deferred."""
-        if self.deferred or predicate not in self.founded.arrays:
+        if self.deferred or not self.founded.has(predicate):
             return ()
         return self._rank.of(predicate), self.founded.of(predicate)
 
     def restore(self, predicate: str, numbers: Sequence[RowNumbers]) -> None:
         """Take up what was saved."""
         self._rank.drop(predicate)
+        self.founded.drop(predicate)
         for beside, saved in zip((self._rank, self.founded), numbers, strict=False):
             beside.arrays[predicate] = saved
 
@@ -216,7 +218,7 @@ class MemoryRanking:
         """A table has lost its other rows."""
         for beside in (self.founded, self._rank):
             beside.keep_only(predicate, ids)
-        if predicate in self.founded.arrays:
+        if self.founded.has(predicate):
             self._backend.watch.grown(f"ranks of {predicate}", 8 * len(ids))
 
     def drop(self, predicate: str) -> None:
@@ -228,7 +230,7 @@ class MemoryRanking:
     @property
     def nbytes(self) -> int:
         """The memory that ranks and Cw take, unused capacity not."""
-        return sum(8 * self._backend.tables[name].size for name in self.founded.arrays)
+        return sum(8 * self._backend.tables[name].size for name in self.founded.known)
 
     # --- Π ---------------------------------------------------------------------------------------------
 

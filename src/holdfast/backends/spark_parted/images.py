@@ -126,7 +126,7 @@ class _Writer:
         capacity = size + max(_SPARE, size // _SPARE_PART)
         columns = {column: getattr(table, column)[:size] for column in ("rows", "nonrecursive", "recursive")}
         columns["status"] = table.status[:size] & _LASTING
-        if table.name in ranking.founded.arrays:
+        if ranking.founded.has(table.name):
             columns["rank"], columns["founded"] = ranking.numbers(table.name, np.arange(size, dtype=np.int32))
         membership: tuple[_Place, int, int | None]
         if isinstance(known, GriddedRows):

@@ -275,7 +275,7 @@ class RecordedShard(Shard):
         arrays: _Arrays = {}
         tables, held = [], []
         for place, (name, ids) in enumerate(parts.items()):
-            table, has_ranks = self.tables[name], name in self.ranking.founded.arrays
+            table, has_ranks = self.tables[name], self.ranking.founded.has(name)
             arrays |= {f"{place}.rows": table.rows[ids], f"{place}.status": table.status[ids] & _LASTING}
             arrays |= {f"{place}.{column}": getattr(table, column)[ids] for column in _COLUMNS}
             if has_ranks:
