@@ -38,6 +38,7 @@ pytestmark = [pytest.mark.only_in_memory("only there hyper-nodes have tables, an
 
 ENOUGH = 60  # scripts
 ALGORITHMS = ("dred", "dred-counting", "dred-ranked", "backward-forward", "backward-forward-counting")
+LONELY = [(100 + 2 * i, 101 + 2 * i) for i in range(400)]
 
 
 def scripts(seed: int, policy: str = "recompute or dred-ranked or dred-counting") -> None:
@@ -80,10 +81,20 @@ def within_limits(seed: int) -> None:
     kb.apply(Update(delete={"edge": [RING[seed % len(RING)]]}), algorithm="recompute")
 
 
+def ranks_of(kb: holdfast.KnowledgeBase) -> object:
+    """Of paths."""
+    assert isinstance(kb._backend, MemoryBackend)
+    return kb._backend.ranking.ranks("path")[1:]
+
+
 def asked(seed: int) -> None:
     """What was only asked about leaves no counters and ranks, nor for facts that would be new."""
-    random, edges = Random(seed), set(RING)
-    kb = holdfast.from_text(RULES, facts={"edge": RING}, modules=())
+    random, edges = Random(seed), {LONELY[0], *RING}
+    kb = holdfast.from_text(RULES, facts={"edge": [LONELY[0], *RING]}, modules=())
+    if seed % 2:
+        before = ranks_of(kb)
+        kb.what_if(Update(delete={"edge": LONELY[:1]}), algorithm="recompute")  # the others are a run
+        assert ranks_of(kb) == before
     for _ in range(4):
         gone, come = random.sample(sorted(edges), 2), {(random.randrange(20), random.randrange(20)) for _ in range(3)}
         update = Update(delete={"edge": gone}, insert={"edge": sorted(come)})
@@ -96,7 +107,6 @@ def asked(seed: int) -> None:
 
 
 QUADRATIC = "path(x, y) :- edge(x, y).  path(x, z) :- path(x, y), path(y, z)."
-LONELY = [(100 + 2 * i, 101 + 2 * i) for i in range(400)]
 
 
 def packed(seed: int) -> None:
@@ -271,7 +281,18 @@ MUTANTS = [
         "within limits",
     ),
     Mutant("rounds elsewhere do not count", MemoryRanking.take_over, "self.rounds += other.rounds", "pass", "scripts"),
-    Mutant("ranks are not taken back", MemoryRanking.take_over, "if self.founded.remembers:", "if False:", "asked"),
+    Mutant(
+        "ranks are not taken back",
+        MemoryRanking.take_over,
+        "self.founded.remember(beside.put_back(predicate))",
+        "pass",
+        "asked",
+    ),
+    Mutant("ranks that were taken back wait", _Beside.put_back, "self.drop(predicate)", "pass", "asked"),
+    Mutant("ranks that waited do not come back", _Beside.put_back, "if runs is not None", "if False", "asked"),
+    Mutant("ranks that were read do not come back", _Beside.put_back, "if array is not None", "if False", "asked"),
+    Mutant("runs come with ranks of elsewhere", _Beside.take_over, "some + step) for", "some) for", "scripts"),
+    Mutant("runs come where they were elsewhere", _Beside.take_over, "where.start - places.start", "0", "scripts"),
     Mutant(
         "rules that waited elsewhere did not wait",
         MemoryRanking.take_over,
@@ -299,7 +320,13 @@ MUTANTS = [
     ),
     Mutant("all numbers are small", MemoryRanking._copy, "np.min_scalar_type(Cr.max())", "np.uint8", "popular"),
     Mutant("a run has its rank for ever", _Beside.of, "self.unwritten.pop(predicate, None)", "pass", "scripts"),
-    Mutant("rows move before ranks are written", _Beside.keep_only, "self.of(predicate)", "pass", "packed"),
+    Mutant(
+        "rows move before ranks are written",
+        _Beside.keep_only,
+        "self.of(predicate)[ids]",
+        "self.arrays[predicate][ids]",
+        "packed",
+    ),
     Mutant("ranks stay where rows were", MemoryRanking.keep_only, "in (self.founded, self._rank)", "in ()", "packed"),
     # maintenance/budget.py, and what is made of it
     Mutant("deleted instances are visited again", FullCost.after, "- figures.deletion", "", "costs"),

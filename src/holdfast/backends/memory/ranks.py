@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -60,6 +60,31 @@ class _Beside(MemoryCounters):
         """So many runs wait that they take more memory than numbers do."""
         if len(self.unwritten.get(predicate, ())) > _MANY_RUNS:
             self.of(predicate)
+
+    def put_back(self, predicate: str) -> Callable[[], None]:
+        """What makes the present numbers of a table its numbers again, after `take_over`."""
+        array, runs = self.arrays.get(predicate), self.unwritten.get(predicate)
+
+        def put_back() -> None:
+            self.drop(predicate)
+            if array is not None:
+                self.arrays[predicate] = array
+            if runs is not None:
+                self.unwritten[predicate] = runs
+
+        return put_back
+
+    def take_over(
+        self, predicate: str, other: _Beside, places: Ids | slice, where: NDArray[np.intp] | slice, step: int
+    ) -> None:
+        """The numbers at some places of another table, each greater by `step`, are those of some rows, and the only
+        ones; where both are runs, numbers that wait go on waiting."""
+        self.drop(predicate)
+        if isinstance(places, slice) and isinstance(where, slice) and predicate not in other.arrays:
+            by, runs = where.start - places.start, other.unwritten.pop(predicate, [])
+            self.unwritten[predicate] = [((first + by, end + by), some + step) for (first, end), some in runs]
+        else:
+            self.of(predicate)[where] = other.of(predicate)[places] + np.int32(step)
 
     def keep_only(self, predicate: str, ids: Ids) -> None:
         """A table has lost its other rows."""
@@ -154,13 +179,9 @@ class MemoryRanking:
         base = self.rounds
         self.rounds += other.rounds
         for predicate, rows in where.items():
-            rank, Cw = (beside.of(predicate)[places[predicate]] for beside in (other._rank, other.founded))
-            if self.founded.remembers:
-                every = slice(0, self._backend.tables[predicate].size)
-                old = self._rank.of(predicate)[every].copy(), self.founded.of(predicate)[every].copy()
-                self.founded.remember(partial(self._put, predicate, every, *old))
-            rank += np.int32(base)  # the other tables are not used again
-            self._put(predicate, rows, rank, Cw)
+            for beside, new, step in ((self._rank, other._rank, base), (self.founded, other.founded, 0)):
+                self.founded.remember(beside.put_back(predicate))
+                beside.take_over(predicate, new, places[predicate], rows, step)
             self._tell(predicate)
         moved = {key: _shifted(spans, base) for key, spans in other.deferred.items()}
         self._defer({**self.deferred, **moved})
