@@ -57,6 +57,7 @@ class Matcher:
 
     premises: Sequence[Fact] | None
     asked: dict[Fact, bool]
+    inside: frozenset[tuple[str, int]]
     absent: dict[Fact, None]
     exact: dict[Fact, None]
     limit: SearchLimit | None

@@ -62,7 +62,11 @@ class StoredFacts(Matcher):
         self.premises: Sequence[Fact] | None = None
         """While one inference is looked at, what its positive atoms are matched with."""
         self.asked: dict[Fact, bool] = {}
-        """Patterns of derived relations that were looked up, and whether exactly; premises are not looked up."""
+        """Patterns of derived relations that were looked up, and whether what fits needs proofs: what is looked up
+        exactly does, and the best facts that another recursion has; premises are not looked up."""
+
+        self.inside: frozenset[tuple[str, int]] = frozenset()
+        """Limit relations of the recursion that is looked at: better facts than there are give more in it."""
 
         self.absent: dict[Fact, None] = {}
         """Patterns that were looked up exactly and have no facts."""
@@ -111,9 +115,10 @@ class StoredFacts(Matcher):
         """The facts of the materialisation, or the premises at hand."""
         if self.premises is not None and not exact:
             return [[row for other, row in self.premises if other == name and fits(row, p)] for p in patterns]
-        if patterns and (name, len(patterns[0])) in self.heads:
+        if patterns and (place := (name, len(patterns[0]))) in self.heads:
+            is_counted_on = exact or (place in self._limits and place not in self.inside)
             for pattern in patterns:
-                self.asked[name, pattern] = exact or self.asked.get((name, pattern), False)
+                self.asked[name, pattern] = is_counted_on or self.asked.get((name, pattern), False)
         misses, found = self._misses, self.facts(name, patterns)
         if misses < self._misses:
             self.prefetch([(name, pattern) for pattern in patterns])  # what their rules ask is wanted next
