@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
@@ -452,4 +453,6 @@ def raw(value: Any) -> Value:
     if isinstance(value, Record):
         return Record(tuple(map(raw, value.fields)), value.branch)
     found: Value = float(value) if isinstance(value, Float) else value
+    if found != found:
+        return math.nan  # the one NaN of results
     return found
