@@ -21,6 +21,7 @@ LOWER: dict[tuple[str, ...], tuple[Any, ...]] = {
     ("holdfast.plans.planner._TUPLES",): (1,),
     # tables, their hash tables and indexes
     (f"{_MEMORY}.store._FEW",): (0, 2),
+    (f"{_MEMORY}.membership.FULL",): (0.02, 0.05),
     (f"{_MEMORY}.membership._WORTH_A_SQUARE",): (1, 5),
     (f"{_MEMORY}.membership._WORTH_A_LINE",): (1, 5),
     (f"{_MEMORY}.membership._FEW",): (0, 2),

@@ -299,13 +299,16 @@ class Explainer:
     def steps(self, goal: Fact) -> list[ProofStep]:
         """The inferences of a proof, premises first, without the lists that a checker needs.
 
-        The source's `exact` has then the patterns that negation and aggregates in them looked up.
+        The source's `exact` has then the patterns that negation and aggregates in them looked up, and the groups of
+        best facts, each with its fact.
         """
         self._search.prove([goal])
         self._source.exact = {}
         steps = [step for step, _ in self._source.together(lambda: self._from([goal], {})).values()]
-        groups = (self._source.group(step.conclusion) for step in steps)
-        self._source.exact |= {group: None for group in groups if group is not None}
+        for step in steps:
+            group = None if step.is_bound else self._source.group(step.conclusion)
+            if group is not None:
+                self._source.exact.setdefault(group, step.conclusion)
         return steps
 
     def complete(self, pattern: Fact) -> tuple[tuple[ProofStep, ...], tuple[tuple[Fact, tuple[Fact, ...]], ...]]:

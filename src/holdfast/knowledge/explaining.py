@@ -72,8 +72,8 @@ class StoredFacts(Matcher):
         self.absent: dict[Fact, None] = {}
         """Patterns that were looked up exactly and have no facts."""
 
-        self.exact: dict[Fact, None] = {}
-        """Patterns of any relation that were looked up exactly."""
+        self.exact: dict[Fact, Fact | None] = {}
+        """Patterns of any relation that were looked up exactly, and groups in which only a better fact would matter."""
 
         self.limit: SearchLimit | None = None
         """What a question may take; it is looked at while facts are matched."""
