@@ -409,34 +409,39 @@ class Walk:
                 self.watched.remove(watched)
 
     def explained(self) -> None:
-        """A fact has a proof if it holds, and a reason if it does not."""
+        """A fact has a proof if it holds, and a reason if it does not; in a snapshot too."""
+        kb, expected, which = self.kb, self.expected(self.stand), "kb"
+        if self.held and self.random.random() < 0.4:
+            kb, expected, since = self.random.choice(self.held)
+            which = f"the snapshot held since {since}"
         relation, row = self.draw.fact()
-        held = [r for r in self.kb[relation.name] if all(map(writable, r))] if relation.name in self.kb else []
+        held = [r for r in kb[relation.name] if all(map(writable, r))] if relation.name in kb else []
         if held and self.random.random() < 0.7:
             row = self.random.choice(held)
-        if not all(map(writable, row)) or relation.name not in self.kb:
+        if not all(map(writable, row)) or relation.name not in kb:
             return
         fact = f"{relation.written}({', '.join(map(text, row, relation.types))})"
-        self.log.append(f"kb.why({fact!r}), kb.why_not({fact!r})")
+        self.log.append(f"kb.why({fact!r}), kb.why_not({fact!r})  # {which}")
         try:
-            proof, absence = self.kb.why(fact), self.kb.why_not(fact)
+            proof, absence = kb.why(fact), kb.why_not(fact)
         except UsageError as error:  # the rules that there are give a column another type than the generator meant
             assert not self.draw.typed and error.diagnostics[0].code == "E0941", error
             self.refused(error, "why")
             return
-        holds = given(row, relation) in self.expected(self.stand)[relation.key]
+        holds = given(row, relation) in expected[relation.key]
         if (proof is not None, absence is None) != (holds, holds):
             raise WrongError(f"{fact} holds: {holds}, but its proof is {proof} and its absence {absence}")
-        rules = "".join(map(str, self.stand.rules))  # the checker knows no functors of users
+        rules = "".join(map(str, self.stand.rules if kb is self.kb else self.program.pool))
+        # the checker knows no functors of users
         checkable = "@" not in rules and (self.draw.typed or f"{relation.name}(" in rules)
         for certificate in (proof, absence) if checkable else ():
             if certificate is not None:
-                holdfast.check_proof(certificate.to_json(), self.kb.rules_text(), self.explicit())
+                holdfast.check_proof(certificate.to_json(), kb.rules_text(), self.explicit(kb))
         self.done["explained"] += 1
 
-    def explicit(self) -> dict[str, list[tuple[Any, ...]]]:
-        names = [r.name for r in self.program.relations if r.kind != "inline" and r.name in self.kb]
-        return {name: list(self.kb.explicit(name)) for name in names}
+    def explicit(self, kb: Any) -> dict[str, list[tuple[Any, ...]]]:
+        names = [r.name for r in self.program.relations if r.kind != "inline" and r.name in kb]
+        return {name: list(kb.explicit(name)) for name in names}
 
     def opened_again(self) -> None:
         """The store has the same knowledge base."""
@@ -452,7 +457,7 @@ class Walk:
 
     def reopened(self) -> None:
         """What the knowledge base says of itself is the same knowledge base."""
-        explicit = self.explicit()
+        explicit = self.explicit(self.kb)
         self.log.append("holdfast.from_text(kb.rules_text(), {name: list(kb.explicit(name)) …})")
         rules = self.kb.rules_text()
         if not self.draw.typed and any(f"{name}(" not in rules for name in explicit):
