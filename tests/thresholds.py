@@ -54,8 +54,7 @@ LOWER: dict[tuple[str, ...], tuple[Any, ...]] = {
     # deletion
     (f"{_MEMORY}.cascades._FAN_OUT",): (0.0, 1e9),
     (f"{_MEMORY}.cascades._BINDINGS",): (2, 3),
-    (f"{_MEMORY}.cascades._HEADS",): (3, 4),
-    (f"{_MEMORY}.cascades._FIRST",): (4,),
+    (f"{_MEMORY}.cascades._HEADS", f"{_MEMORY}.cascades._FIRST"): (3, 4),  # heads of a batch have to fit
     (f"{_MEMORY}.cascades._GROWTH",): (1,),
     ("holdfast.maintenance.backward_forward._FIRST",): (1,),
     ("holdfast.maintenance.backward_forward._GROWTH",): (2,),
