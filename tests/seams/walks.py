@@ -433,7 +433,7 @@ class Walk:
             raise WrongError(f"{fact} holds: {holds}, but its proof is {proof} and its absence {absence}")
         rules = "".join(map(str, self.stand.rules if kb is self.kb else self.program.pool))
         # the checker knows no functors of users
-        checkable = "@" not in rules and (self.draw.typed or f"{relation.name}(" in rules)
+        checkable = "@" not in rules and (self.draw.typed or f"{relation.name}(" in kb.rules_text())
         for certificate in (proof, absence) if checkable else ():
             if certificate is not None:
                 holdfast.check_proof(certificate.to_json(), kb.rules_text(), self.explicit(kb))
