@@ -191,8 +191,7 @@ class _Checker:
         if there is None or (name, len(derived)) not in self.limits:
             return there is None
         column, function = self.limits[name, len(derived)]
-        here, other = (derived[column], there[column])[:: 1 if function == "min" else -1]
-        return bool(here < other)
+        return bool((derived, there)[function == "max"][column] < (derived, there)[function == "min"][column])
 
     def _looked_up(self, name: str, pattern: GroundRow, exact: bool) -> list[GroundRow]:
         """Premises, in a positive part of an inference; else facts that were given, and lists that are complete."""
