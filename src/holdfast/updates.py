@@ -227,7 +227,8 @@ class Causes:
         more = len(self.parts) - _CAUSES_SHOWN
         listed = _in_words([*shown, *([f"made {more:,} more changes"] if more > 0 else [])])
         hidden = len(self.proofs) - _PROOFS_SHOWN
-        proofs = [*self.proofs[:_PROOFS_SHOWN], *([f"… and {hidden:,} more proofs"] if hidden > 0 else [])]
+        left = [f"… and {hidden:,} more proof{'s' if hidden > 1 else ''}"] if hidden > 0 else []
+        proofs = [*self.proofs[:_PROOFS_SHOWN], *left]
         moved = "came" if self.came else "went"
         return "\n".join([self.names(f"{self.fact} {moved} because the update {listed}"), *proofs])
 

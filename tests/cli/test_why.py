@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import holdfast
 from holdfast.cli.main import run
 
 PROGRAM = """
@@ -41,6 +42,20 @@ def test_an_absence_goes_through_the_checker(program: str, tmp_path: Path, capsy
     absence.write_text(capsys.readouterr().out)
     assert json.loads(absence.read_text())["absent"] == "path(3, _)"
     assert run(["check-proof", program, str(absence)]) == 0
+    assert "no fact path(3, _) holds" in capsys.readouterr().out
+
+
+def test_a_proof_from_a_store_is_checked_against_its_export(
+    program: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store, proof, out = (str(tmp_path / name) for name in ("kb", "proof.json", "out"))
+    holdfast.open(program, store=store).close()
+    assert run(["why", store, "path(1, 3)", "--format", "json"]) == 0
+    Path(proof).write_text(capsys.readouterr().out)
+    assert run(["check-proof", store, proof]) == 2
+    assert "store export" in capsys.readouterr().err
+    assert run(["store", "export", store, out]) == 0
+    assert run(["check-proof", f"{out}/program.dl", proof, "-F", f"{out}/facts"]) == 0
 
 
 @pytest.mark.parametrize("format", ["tree", "text", "dot"])

@@ -37,12 +37,12 @@ class Course:
         rules, facts = after(self.rules, step), explicit_after(self.facts, step)
         try:
             reference = Reference(self.script.text(rules)) if step.add or step.remove else self.reference
-        except HoldfastError:
+            expected = reference.evaluated(facts)
+        except HoldfastError:  # also of facts: a sum that is part of a recursion adds up no negative numbers
             for lane in self.lanes:
                 dice = Random(step.dice + lane.number)
                 lane.refused(lane.update(step, dice), lane.choice(dice), "from scratch the program is refused")
             return 0
-        expected = reference.evaluated(facts)
         if Random(step.dice).random() < self.oracle:
             judged(reference, facts, expected, self.script)
         for lane in self.lanes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from random import Random
 from typing import Any
@@ -110,6 +111,53 @@ SHAPES = {
         best(x, m) :- m = max y : { e(x, y) }.
         """,
         {"e": [[0.0, 0.5, 1.0, 2.0], FEW], "node": [[0.5, 1.0, 7.0]]},
+    ),
+    "odd floats": Shape(
+        """
+        .decl e(x: float)
+        .decl unlike(x: float, y: float)
+        .decl alike(x: float)
+        .decl over(x: float, y: float)
+        .decl ends(x: float, y: float, m: float, n: float)
+        .decl least(m: float)
+        .decl most(m: float)
+        .decl middle(m: float)
+        .decl total(s: float)
+        .decl mean(m: float)
+        .decl low(m: float)
+        .decl high(m: float)
+        .decl power(x: float, y: float, z: float)
+        .decl shown(x: float, s: symbol)
+        unlike(x, y) :- e(x), e(y), x != y.
+        alike(x) :- e(x), !unlike(x, x).
+        over(x, y) :- e(x), e(y), x >= y.
+        ends(x, y, min(x, y), max(x, y)) :- e(x), e(y).
+        least(m) :- m = min x : { e(x) }.
+        most(m) :- m = max x : { e(x) }.
+        middle(m) :- m = median x : { e(x) }.
+        total(s) :- s = sum x : { e(x) }.
+        mean(m) :- m = mean x : { e(x) }.
+        low(min(x)) :- e(x).
+        high(max(x)) :- e(x).
+        power(x, y, x ^ y) :- e(x), e(y), x != 0.5.
+        shown(x, to_string(1.0 / (x * 0.0))) :- e(x).
+        """,
+        {"e": [[0.0, 0.5, 3.0, -2.0, 1e308, math.inf, -math.inf, math.nan]]},
+    ),
+    "odd texts": Shape(
+        """
+        .decl w(s: symbol)
+        .decl v(x: any)
+        .decl parted(s: symbol, t: symbol, p: symbol)
+        .decl changed(s: symbol, t: symbol, r: symbol)
+        .decl texts(x: any, s: symbol)
+        .decl read(n: number)
+        parted(s, t, split(s, t, 1)) :- w(s), w(t).
+        changed(s, t, replace(s, t, "_")) :- w(s), w(t).
+        texts(x, str(x)) :- v(x).
+        read(to_number("0x1F")) :- w(_).
+        """,
+        {"w": [["", "a", "ab", "b,a"]], "v": [[*MIXED, *LABELS, 0.5]]},
     ),
     "empty groups": Shape(
         """

@@ -216,3 +216,18 @@ def test_names_that_are_shared_and_rdf() -> None:
     found = change.why("ex:p", (1.5, ann))
     assert found is not None
     assert undone(rdf, found, "<http://example.org/p>", (1.5, ann))
+
+
+def test_a_worse_fact_of_a_group_that_went_is_no_cause() -> None:
+    """Only a better one would have kept it from coming."""
+    rules = """
+    dist(0, min(0)) :- road(0, _, _).
+    dist(y, min(d + k)) :- dist(x, d), road(x, y, k).
+    """
+    kb = holdfast.from_text(rules, {"road": [(0, 1, 7), (1, 2, 2), (2, 3, 5)]})
+    change = kb.apply(holdfast.Update({"road": [(1, 2, 2)]}, {"road": [(0, 3, 1), (0, 2, 1)]}))
+    assert change.removed["dist"] == {(2, 9), (3, 14)}
+    came, went = change.why("dist(3, 1)"), change.why("dist(3, 14)")
+    assert came is not None and went is not None
+    assert list(map(str, came.parts)) == ["inserted road(0, 3, 1)"]
+    assert {"deleted road(1, 2, 2)", "inserted road(0, 3, 1)"} <= set(map(str, went.parts))

@@ -230,6 +230,20 @@ def useless_list(proof: Json, dice: Random) -> bool:
     return True
 
 
+def fact_added_to_list(proof: Json, dice: Random) -> bool:
+    full = [each for each in proof["complete"] if each["facts"]]
+    if not full:
+        return False
+    facts = dice.choice(full)["facts"]
+    facts.append(dice.choice(facts))
+    return _changed(facts, -1, dice)
+
+
+def other_fact_in_list(proof: Json, dice: Random) -> bool:
+    full = [each for each in proof["complete"] if each["facts"]]
+    return bool(full and (facts := dice.choice(full)["facts"]) and _changed(facts, dice.randrange(len(facts)), dice))
+
+
 def other_absence(proof: Json, dice: Random) -> bool:
     some = [each for each in proof["inferences"] if each.get("absent")]
     return bool(some) and bool(dice.choice(some)["absent"].pop())
@@ -262,7 +276,11 @@ CORRUPTIONS: tuple[Callable[[Json, Random], bool], ...] = (
 )
 
 
-def _changed(holder: Json, key: str, dice: Random) -> bool:
+LOOSER = (fact_added_to_list, other_fact_in_list)
+"""A list may have more than there is, where nothing counts on it: what is accepted must be true all the same."""
+
+
+def _changed(holder: Any, key: Any, dice: Random) -> bool:
     """Another number in a fact."""
     name, _, inside = holder[key].rstrip(")").partition("(")
     values = inside.split(", ")

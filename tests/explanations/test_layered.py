@@ -1,7 +1,8 @@
 """Random programs of layers, each a shape over earlier ones, under updates of facts and rules and every algorithm.
 
 All facts have accepted proofs, all others over the values that occur accepted absences, and what the checker accepts
-of their corruptions is true.  `python -m tests.explanations.test_layered 600 1` goes on for so many seconds.
+of their corruptions, or of other versions, is true.  `python -m tests.explanations.test_layered 600 1` goes on for so
+many seconds.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections import Counter
 from copy import deepcopy
 from itertools import product
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -27,8 +29,10 @@ from holdfast.modules import MODULES
 
 from ..amounts import amount
 from .judging import explicit
-from .test_checker import CORRUPTIONS, other_goal
+from .test_checker import CORRUPTIONS, LOOSER, other_goal
 from .test_soundness import is_true
+
+WRONG = [each for each in (*CORRUPTIONS, *LOOSER) if each is not other_goal]
 
 VALUES = range(4)
 LAYERS = {
@@ -84,9 +88,21 @@ def update_of(kb: holdfast.KnowledgeBase, dice: Random, removed: list[str]) -> U
     return Update(delete, insert)
 
 
-def judged(kb: holdfast.KnowledgeBase, dice: Random, share: float) -> Counter[str]:
-    """Explain facts and what is none, and corrupt the explanations; gives how many of which kind."""
+def judged(kb: holdfast.KnowledgeBase, dice: Random, share: float, earlier: list[dict[str, Any]]) -> Counter[str]:
+    """Explain facts and what is none, and corrupt the explanations; gives how many of which kind.
+
+    Those of earlier versions may be true still.  They are wrong in many places at once, all of which agree.
+    """
     rules, given, done = parse(kb.rules_text(), "<rules>"), explicit(kb), Counter[str]()
+    for shown in earlier:
+        try:
+            holdfast.check_proof(shown, rules, given)
+        except ProofError:
+            done["outdated"] += 1
+        else:
+            assert is_true(kb, shown), shown
+            done["true still"] += 1
+    earlier.clear()
     for name in kb.relations:
         rows = set(kb[name])
         wanted = rows | (set(product(VALUES, VALUES)) if not name.endswith("r") else set())
@@ -97,9 +113,10 @@ def judged(kb: holdfast.KnowledgeBase, dice: Random, share: float) -> Counter[st
             shown = found.as_json()
             assert holdfast.check_proof(found.to_json(), rules, given) == text
             done["proofs" if row in rows else "absences"] += 1
+            earlier.append(shown)
             if any(each.endswith("r") for each in kb.relations):
                 continue  # the corruptions know no records
-            wrong, corrupt = deepcopy(shown), dice.choice([each for each in CORRUPTIONS if each is not other_goal])
+            wrong, corrupt = deepcopy(shown), dice.choice(WRONG)
             if corrupt(wrong, dice) and wrong != shown:
                 try:
                     holdfast.check_proof(wrong, rules, given)
@@ -123,7 +140,8 @@ def explored(seed: int, share: float) -> tuple[Counter[str], Counter[str]]:
         return Counter(), done
     used[engine] += 1
     removed: list[str] = []
-    done += judged(kb, dice, share)
+    earlier: list[dict[str, Any]] = []
+    done += judged(kb, dice, share, earlier)
     for _ in range(3):
         update, algorithm = update_of(kb, dice, removed), dice.choice([*ALGORITHMS])
         try:
@@ -132,7 +150,7 @@ def explored(seed: int, share: float) -> tuple[Counter[str], Counter[str]]:
             continue
         used[algorithm] += 1
         used["rule change"] += bool(update.remove_rules or update.add_rules)
-        done += judged(kb, dice, share)
+        done += judged(kb, dice, share, earlier)
     return used, done
 
 
@@ -140,7 +158,7 @@ def explored(seed: int, share: float) -> tuple[Counter[str], Counter[str]]:
 def test_layers_are_explained(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("holdfast.knowledge.far_lookup.SMALL", 2)
     done = sum((explored(seed, 0.15)[1] for seed in range(1, 1 + amount(40, 10))), Counter[str]())
-    assert min(done[kind] for kind in ("proofs", "absences", "rejected")) > 20
+    assert min(done[kind] for kind in ("proofs", "absences", "rejected", "outdated", "true still")) > 20
     assert done["true anyway"] < done["rejected"] / 10
 
 

@@ -57,6 +57,13 @@ literals = st.one_of(
     ),
 )
 blank_nodes = names.map(lambda name: BlankNode("b" + name.strip("-")))
+odd_terms = st.one_of(
+    strings.filter(lambda text: not text.startswith("_:")).map(Iri),  # in JSON that is a blank node
+    strings.map(BlankNode),
+    st.builds(lambda text, datatype: Literal(text, XSD[:-1] + datatype), strings, strings),
+    st.builds(lambda text, language: Literal(text, None, language), strings, strings),
+)
+"""Terms that RDF does not have, but Python: with blanks, quotes, brackets in them."""
 any_values = st.one_of(strings, numbers, floats, iris, literals, blank_nodes)
 
 VALUES: dict[Type, st.SearchStrategy[Value]] = {

@@ -22,7 +22,7 @@ from holdfast.values import Iri, Literal, Row, Type
 from holdfast.values.dictionary import Dictionary
 from holdfast.values.term_text import parse_term, term_text
 from tests.formats.relations import relation
-from tests.formats.strategies import PLAIN_VALUES, any_values, facts
+from tests.formats.strategies import PLAIN_VALUES, any_values, facts, odd_terms
 
 _quick = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
@@ -91,7 +91,7 @@ def test_arrow_tables_hold_everything(given: tuple[Relation, list[Row]]) -> None
     assert list(map(repr, again)) == list(map(repr, _normal(rows, relation)))
 
 
-@given(any_values)
+@given(any_values | odd_terms)
 def test_the_text_of_any_value_reads_back(value: object) -> None:
     again = parse_term(term_text(value))
     assert repr(again) == repr(value)

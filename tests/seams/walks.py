@@ -4,19 +4,35 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from random import Random
+from tempfile import TemporaryDirectory
 from typing import Any
+from unittest.mock import patch
 
 import holdfast
 from holdfast.errors import HoldfastError, UsageError
+from holdfast.store.writing import Store
 
+from ..clocks import by_chance
+from ..thresholds import lowered
 from .drawing import Draw, Query, functor_values
 from .judge import State, answers, derived, encoded
 from .rules import Relation, Rule
 from .values import declared, text, writable
 
-FIXED = ("auto", "dred", "dred-counting", "dred-ranked", "backward-forward", "backward-forward-counting", "recompute")
+FIXED = (
+    "auto",
+    "auto",
+    "auto",
+    "dred",
+    "dred-counting",
+    "dred-ranked",
+    "backward-forward",
+    "backward-forward-counting",
+    "recompute",
+)
 LOOKAHEADS = ("auto", "none", "window", "marks")
 REFUSALS = {"E0906", "E0931", "E0914"}  # of an algorithm or of windows, not of the program
 
@@ -75,11 +91,12 @@ class Walk:
     """One program and its updates, from a seed."""
 
     def __init__(self, seed: int, engine: str | None = None) -> None:
-        self.random = Random(seed)
+        self.seed, self.random = seed, Random(seed)
         self.draw = Draw(self.random)
         self.program = self.draw.program()
         self.done: Counter[str] = Counter()
         self.engine = engine or self.random.choice(("memory", "memory", "memory", "parted[2]"))
+        self.has_store = self.engine == "memory" and self.random.random() < 0.3
         self.log: list[str] = []
         self.refusals: dict[str, str] = {}
         facts = self.draw.facts(self.random.choice((6, 15, 40)))
@@ -89,6 +106,7 @@ class Walk:
             facts = [(r, row) for r, row in facts if f"{r.name}(" in mentioned]
         self.first_facts = facts
         self.stand = Stand(tuple(self.program.first), frozenset((r, encoded(row, r.types)) for r, row in facts))
+        self.store: dict[str, str] = {}
         self.past: list[Stand] = []
         self.held: list[tuple[Any, State, int]] = []
         self.watched: list[tuple[Any, Query, Sequence[str]]] = []
@@ -97,7 +115,7 @@ class Walk:
         program = self.program.text(self.stand.rules)
         modules = self.random.choice(((), None))
         more: Any = {} if modules is None else {"modules": modules}
-        options = {"engine": self.engine, **more}
+        options = {"engine": self.engine, "profile": self.random.random() < 0.2, **more, **self.store}
         self.log.append(f"kb = holdfast.from_text('''{program}''', {_grouped(self.first_facts)!r}, **{options})")
         try:
             return holdfast.from_text(program, _grouped(self.first_facts), **options)
@@ -113,6 +131,18 @@ class Walk:
         self.refusals[" ".join(sorted(codes))] = str(error)
 
     def run(self, steps: int = 10) -> Counter[str]:
+        """Of four seeds two have lower thresholds, and two a clock that goes by chance."""
+        with ExitStack() as around:
+            if self.seed % 2:
+                self.log.append(f"# {around.enter_context(lowered(Random(self.seed)))}")
+            if self.seed % 4 > 1:
+                around.enter_context(by_chance(self.seed))
+            if self.has_store:
+                around.enter_context(patch.object(Store, "worth_caching", 0.0))
+                self.store["store"] = f"{around.enter_context(TemporaryDirectory())}/kb"
+            return self._run(steps)
+
+    def _run(self, steps: int) -> Counter[str]:
         kb = self.opened()
         if kb is None:
             return self.done
@@ -129,6 +159,7 @@ class Walk:
             self.explained,
             self.brought,
         ]
+        actions += [self.opened_again, self.opened_again] if self.has_store else []
         for _ in range(steps):
             self.random.choice(actions)()
         self.check_held()
@@ -378,38 +409,55 @@ class Walk:
                 self.watched.remove(watched)
 
     def explained(self) -> None:
-        """A fact has a proof if it holds, and a reason if it does not."""
+        """A fact has a proof if it holds, and a reason if it does not; in a snapshot too."""
+        kb, expected, which = self.kb, self.expected(self.stand), "kb"
+        if self.held and self.random.random() < 0.4:
+            kb, expected, since = self.random.choice(self.held)
+            which = f"the snapshot held since {since}"
         relation, row = self.draw.fact()
-        held = [r for r in self.kb[relation.name] if all(map(writable, r))] if relation.name in self.kb else []
+        held = [r for r in kb[relation.name] if all(map(writable, r))] if relation.name in kb else []
         if held and self.random.random() < 0.7:
             row = self.random.choice(held)
-        if not all(map(writable, row)) or relation.name not in self.kb:
+        if not all(map(writable, row)) or relation.name not in kb:
             return
         fact = f"{relation.written}({', '.join(map(text, row, relation.types))})"
-        self.log.append(f"kb.why({fact!r}), kb.why_not({fact!r})")
+        self.log.append(f"kb.why({fact!r}), kb.why_not({fact!r})  # {which}")
         try:
-            proof, absence = self.kb.why(fact), self.kb.why_not(fact)
+            proof, absence = kb.why(fact), kb.why_not(fact)
         except UsageError as error:  # the rules that there are give a column another type than the generator meant
             assert not self.draw.typed and error.diagnostics[0].code == "E0941", error
             self.refused(error, "why")
             return
-        holds = given(row, relation) in self.expected(self.stand)[relation.key]
+        holds = given(row, relation) in expected[relation.key]
         if (proof is not None, absence is None) != (holds, holds):
             raise WrongError(f"{fact} holds: {holds}, but its proof is {proof} and its absence {absence}")
-        rules = "".join(map(str, self.stand.rules))  # the checker knows no functors of users
-        checkable = "@" not in rules and (self.draw.typed or f"{relation.name}(" in rules)
+        rules = "".join(map(str, self.stand.rules if kb is self.kb else self.program.pool))
+        # the checker knows no functors of users
+        checkable = "@" not in rules and (self.draw.typed or f"{relation.name}(" in kb.rules_text())
         for certificate in (proof, absence) if checkable else ():
             if certificate is not None:
-                holdfast.check_proof(certificate.to_json(), self.kb.rules_text(), self.explicit())
+                holdfast.check_proof(certificate.to_json(), kb.rules_text(), self.explicit(kb))
         self.done["explained"] += 1
 
-    def explicit(self) -> dict[str, list[tuple[Any, ...]]]:
-        names = [r.name for r in self.program.relations if r.kind != "inline" and r.name in self.kb]
-        return {name: list(self.kb.explicit(name)) for name in names}
+    def explicit(self, kb: Any) -> dict[str, list[tuple[Any, ...]]]:
+        names = [r.name for r in self.program.relations if r.kind != "inline" and r.name in kb]
+        return {name: list(kb.explicit(name)) for name in names}
+
+    def opened_again(self) -> None:
+        """The store has the same knowledge base."""
+        self.check_held()
+        self.held, self.watched, self.past = [], [], []
+        if self.random.random() < 0.5:
+            self.log.append("kb.compact()")
+            self.kb.compact()
+        self.log.append("kb.close(); kb = holdfast.open(kb.store)")
+        self.kb.close()
+        self.kb = holdfast.open(self.store["store"])
+        self.compare("opened again")
 
     def reopened(self) -> None:
         """What the knowledge base says of itself is the same knowledge base."""
-        explicit = self.explicit()
+        explicit = self.explicit(self.kb)
         self.log.append("holdfast.from_text(kb.rules_text(), {name: list(kb.explicit(name)) …})")
         rules = self.kb.rules_text()
         if not self.draw.typed and any(f"{name}(" not in rules for name in explicit):

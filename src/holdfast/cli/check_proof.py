@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Annotated
 
@@ -29,5 +30,7 @@ def check_proof(
     for path in facts:
         files.existing(path)
     rules = parse(files.read_text(program), files.shown_name(program), options.preprocessing(macro, include))
-    shown = check(files.read_text(proof), rules, given_facts(rules, facts))
-    terminal.line(f"the proof is right: {shown}")
+    text = files.read_text(proof)
+    shown = check(text, rules, given_facts(rules, facts))
+    is_absent = "absent" in json.loads(text)
+    terminal.line(f"the certificate is right: no fact {shown} holds" if is_absent else f"the proof is right: {shown}")

@@ -20,6 +20,8 @@ def existing_file(path: Path) -> Path:
     if path.is_dir():
         programs = sorted(path.glob("*.dl"))
         hint = f"did you mean {programs[0]}?" if programs else None
+        if (path / "HOLDFAST").exists():
+            hint = f"it is a store: `holdfast store export {path} FOLDER` writes its program and its facts as files"
         raise UsageError(Diagnostic(codes.NO_SUCH_FILE, f"{path} is a folder, not a file", help=hint))
     return existing(path, "file")
 

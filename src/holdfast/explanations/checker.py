@@ -9,6 +9,8 @@ there are no more facts than some: `complete` lists patterns with all facts that
 other: if every rule, run over them, gives nothing that they do not have, the least model has no more than they have.
 In a stratified program what a negation or an aggregate asks is decided below it, so the two kinds cannot go in circles.
 A fact of a limit relation, with min or max in its heads, is proved by one offer, and by a list that has no better one.
+Its list may have better facts than there are, which in its own recursion give more and not less; what other rules find
+in it must be proved.
 A sum that depends on itself is like a maximum, but that smaller ones, of fewer members, are proved before it as lower
 bounds.  Rules of the same recursion may use them, which read the sum only from below.
 """
@@ -84,6 +86,7 @@ class _Checker:
         self.rules = rules_by_head(program, self.terms)
         self.evaluator = _Evaluator(self.terms, self._looked_up)
         self.limits = {r.place: r.limit for rules in self.rules.values() for r in rules if r.limit is not None}
+        self.circles = {place: rules[0].circle for place, rules in self.rules.items()}
         named = ((name.removesuffix(f"/{len(row)}"), row) for name, rows in facts.items() for row in rows)
         self.explicit: dict[tuple[str, int], list[GroundRow]] = {}
         for name, row in {(name, tuple(map(value_of, row, self.terms.kinds(name, len(row))))) for name, row in named}:
@@ -107,11 +110,10 @@ class _Checker:
                 raise _rejected(f"{entry['pattern']} is listed twice, or is no pattern of a derived relation")
             self.complete[name, pattern] = [self.terms.fact(text, whole=True)[1] for text in entry["facts"]]
         inferences = [(self.terms.fact(i["conclusion"], whole=True), i) for i in self.given["inferences"]]
-        self.conclusions = {conclusion for conclusion, _ in inferences}
         for conclusion, inference in inferences:
             self._check_inference(conclusion, inference)
             self.proved.add(conclusion)
-        self.premises = None
+        self.premises, self.reader = None, ("", 0)  # no rule reads what follows
         if "absent" in self.given:
             if self._looked_up(*self.terms.fact(self.given["absent"]), exact=False):
                 raise _rejected(f"{self.given['absent']} is not absent")
@@ -125,12 +127,15 @@ class _Checker:
             for name, pattern in waiting:
                 self._check_complete(name, pattern)
             checked |= waiting
-        if checked != self.complete.keys() or self.needed != self.conclusions:
+        conclusions = {conclusion for conclusion, _ in inferences}
+        for name, _ in self.needed - conclusions:
+            raise _rejected(f"a fact of {name} is counted on, and not proved")
+        if checked != self.complete.keys() or self.needed != conclusions:
             raise _rejected("a list or an inference is there that nothing needs")
         return str(self.given.get("absent") or self.given["finalConclusion"])
 
     def _check_inference(self, conclusion: Ground, inference: Mapping[str, Any]) -> None:
-        name, row = conclusion
+        (name, row), self.reader = conclusion, (conclusion[0], len(conclusion[1]))
         premises = [self.terms.fact(text, whole=True) for text in inference["premises"]]
         if inference["ruleName"] == ASSERTED:
             if premises or not self._explicit(*conclusion):
@@ -139,8 +144,8 @@ class _Checker:
             raise _rejected(f"a premise of {inference['conclusion']} is not proved before it")
         else:
             self._check_rule(conclusion, premises, inference)
-        if (name, len(row)) in self.limits and self._all(name, self._group(name, row), False) != [row]:
-            if not (inference.get("lowerBound") and any(rule.has_aggregates for rule in self.rules[name, len(row)])):
+        if self.reader in self.limits and self._all(name, self._group(name, row), False) != [row]:
+            if not (inference.get("lowerBound") and any(rule.has_aggregates for rule in self.rules[self.reader])):
                 raise _rejected(f"{inference['conclusion']} is not the best of its group")
             self.bounds.add(conclusion)
 
@@ -157,19 +162,20 @@ class _Checker:
     def _follows(self, rule: RuleHead, conclusion: Ground, given: Substitution) -> bool:
         """Whether an instance has just these premises and values; all are looked at, for what they rest on."""
         bounds = {(name, len(row)) for name, row in self.bounds.intersection(self.premises or ())}
-        if not (bounds <= rule.growing and given.keys() <= bound_in(rule.body, rule.head_variables)):
+        if not (bounds <= rule.circle and given.keys() <= bound_in(rule.body, rule.head_variables)):
             return False
         found = [b for _, b in self.evaluator.instances(rule, conclusion[1], given)]
         return any(set(b.get(_PREMISES, ())) == set(self.premises or ()) and _plain(b) == _plain(given) for b in found)
 
     def _check_complete(self, name: str, pattern: GroundRow) -> None:
         text, rows = f"the facts listed for a pattern of {name}", self.complete[name, pattern]
+        self.reader = (name, len(pattern))
         best = {self._group(name, row): row for row in rows}
         if not all(_fits(row, pattern) for row in rows) or len(best) < len(rows):
             raise _rejected(f"{text} do not fit it, or are not distinct")
         if any(self._lacks(name, best, row) for row in self._explicit(name, pattern)):
             raise _rejected(f"{text} lack one that was given")
-        for rule in self.rules[name, len(pattern)]:
+        for rule in self.rules[self.reader]:
             for row, _ in self.evaluator.instances(rule, pattern, {}):
                 if self._lacks(name, best, row):
                     raise _rejected(f"{text} lack one that {rule.name} derives: {row}")
@@ -185,31 +191,27 @@ class _Checker:
         if there is None or (name, len(derived)) not in self.limits:
             return there is None
         column, function = self.limits[name, len(derived)]
-        return passes("<" if function == "min" else ">", [derived[column], there[column]])
+        return bool((derived, there)[function == "max"][column] < (derived, there)[function == "min"][column])
 
     def _looked_up(self, name: str, pattern: GroundRow, exact: bool) -> list[GroundRow]:
         """Premises, in a positive part of an inference; else facts that were given, and lists that are complete."""
         if self.premises is not None and not exact:
             return [row for other, row in self.premises if other == name and _fits(row, pattern)]
         rows = self._all(name, pattern, exact)
-        if exact and not rows:
-            self.absent.add((name, pattern))
+        self.absent |= {(name, pattern)} if exact and not rows else set()
         return rows
 
     def _all(self, name: str, pattern: GroundRow, exact: bool) -> list[GroundRow]:
-        if (name, len(pattern)) not in self.rules:
+        place, group = (name, len(pattern)), self._group(name, pattern)
+        if place not in self.rules:
             return self._explicit(name, pattern)
-        group = self._group(name, pattern)
-        listed = (name, group if (name, group) in self.complete else (_FREE,) * len(pattern))
+        listed = (name, group if (name, group) in self.complete else (_FREE,) * place[1])
         if listed not in self.complete:
             raise _rejected(f"nothing says which facts of {name} there are with {pattern}")
         self.asked.add(listed)
-        rows = self._fitting(self.complete[listed], pattern)
-        if exact:
-            self.needed.update((name, row) for row in rows)
-            if not self.conclusions.issuperset((name, row) for row in rows):
-                raise _rejected(f"a fact of {name} is counted on, and not proved")
-        return rows
+        if exact or (place in self.limits and place not in self.circles.get(self.reader, ())):
+            self.needed.update((name, row) for row in self._fitting(self.complete[listed], group))
+        return self._fitting(self.complete[listed], pattern)
 
     def _explicit(self, name: str, pattern: GroundRow) -> list[GroundRow]:
         return self._fitting(self.explicit.setdefault((name, len(pattern)), []), pattern)

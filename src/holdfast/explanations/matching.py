@@ -57,8 +57,9 @@ class Matcher:
 
     premises: Sequence[Fact] | None
     asked: dict[Fact, bool]
+    inside: frozenset[tuple[str, int]]
     absent: dict[Fact, None]
-    exact: dict[Fact, None]
+    exact: dict[Fact, Fact | None]
     limit: SearchLimit | None
 
     def __init__(self, program: Program) -> None:
@@ -76,6 +77,14 @@ class Matcher:
         if column is None:
             return None
         return fact[0], tuple(ANY if i == column else value for i, value in enumerate(fact[1]))
+
+    def is_better(self, row: FactPattern, fact: Fact) -> bool:
+        """Whether a row of a limit relation takes the place of a fact of the same group."""
+        limit = self.heads[fact[0], len(row)][0].limit
+        assert limit is not None, "it has a group"
+        column, function = limit
+        low, high = (row, fact[1]) if function == "min" else (fact[1], row)
+        return bool(low[column] < high[column])
 
     def tick(self, steps: int) -> None:
         """Called before so many facts are matched; raises if there is no time for it."""

@@ -176,7 +176,7 @@ class Search:
         """Rank what rests on sums that depend on themselves: fewer members give a lower bound, which may be enough."""
         bounds: dict[Fact, Fact] = {}
         tried: set[tuple[Instance, tuple[Fact, ...]]] = set()
-        inside = [i for some in self._instances.values() for i in some if i.rule.growing]
+        inside = [i for some in self._instances.values() for i in some if i.rule.has_sums]
         before = -1
         while before < len(tried):
             before = len(tried)
@@ -299,19 +299,22 @@ class Explainer:
     def steps(self, goal: Fact) -> list[ProofStep]:
         """The inferences of a proof, premises first, without the lists that a checker needs.
 
-        The source's `exact` has then the patterns that negation and aggregates in them looked up.
+        The source's `exact` has then the patterns that negation and aggregates in them looked up, and the groups of
+        best facts, each with its fact.
         """
         self._search.prove([goal])
         self._source.exact = {}
         steps = [step for step, _ in self._source.together(lambda: self._from([goal], {})).values()]
-        groups = (self._source.group(step.conclusion) for step in steps)
-        self._source.exact |= {group: None for group in groups if group is not None}
+        for step in steps:
+            group = None if step.is_bound else self._source.group(step.conclusion)
+            if group is not None:
+                self._source.exact.setdefault(group, step.conclusion)
         return steps
 
     def complete(self, pattern: Fact) -> tuple[tuple[ProofStep, ...], tuple[tuple[Fact, tuple[Fact, ...]], ...]]:
         """The inferences and lists which show that a pattern has just the facts that it has."""
         if (pattern[0], len(pattern[1])) in self._source.heads:
-            self._prove(self._close({pattern: False}))
+            self._prove(self._close({pattern: self._source.group(pattern) is not None}))
         return tuple(self._inferences.values()), tuple(self._complete.items())
 
     def _prove(self, goals: Iterable[Fact]) -> None:
@@ -358,7 +361,8 @@ class Explainer:
             new: dict[tuple[str, int], list[FactPattern]] = {}
             for name, pattern in sorted(asked, key=lambda fact: (fact[0], order_of(fact[1]))):
                 if asked[name, pattern]:
-                    exact += [(name, row) for row in self._source.in_order(self._source.facts(name, [pattern])[0])]
+                    _, whole = self._source.group((name, pattern)) or (name, pattern)
+                    exact += [(name, row) for row in self._source.in_order(self._source.facts(name, [whole])[0])]
                 if (name, pattern) in self._complete or (listed := self._listed(name, pattern)) in self._complete:
                     continue
                 self._complete[listed] = tuple(
@@ -376,6 +380,7 @@ class Explainer:
             for rule in self._source.heads[place]:
                 for first in range(0, len(patterns), _AT_ONCE):
                     self._limit.check(len(self._complete), "certificate of what is absent")
+                    self._source.inside = rule.circle
                     self._source.ask(rule, patterns[first : first + _AT_ONCE])
 
     def _look_up(self, asked: Mapping[Fact, bool]) -> None:

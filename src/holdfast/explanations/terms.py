@@ -6,7 +6,6 @@ import math
 import operator as op
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from fractions import Fraction
 from itertools import zip_longest
 from typing import Any, cast
 
@@ -16,8 +15,9 @@ from holdfast.language.vocabulary import STANDARD_PREFIXES
 from holdfast.program.model import Program
 from holdfast.values import BlankNode, Iri, Literal, Type, Value
 from holdfast.values.model import NIL, Record, quote
+from holdfast.values.number_text import parse_float, parse_integer
 from holdfast.values.structures import Kind, Structure
-from holdfast.values.term_text import XSD_DOUBLE, double_text
+from holdfast.values.term_text import XSD_DOUBLE, double_text, plain_text
 
 
 class NoValue(Exception):
@@ -33,13 +33,23 @@ NOTHING = NoValue
 
 
 class Float(float):
-    """A float that equals no integer, so that 1 and 1.0 are different values; NaN equals itself."""
+    """A float that equals no integer, so that 1 and 1.0 are different values; NaN equals itself.
+
+    Aggregates order floats, with NaN as the greatest; the comparisons of programs are those of plain floats.
+    """
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, float) and (float(self) == float(other) or (self != self and other != other))
+        same = isinstance(other, float) and float(self) == float(other)
+        return same or (isinstance(other, float) and math.isnan(self) and math.isnan(other))
 
     def __ne__(self, other: object) -> bool:
-        return not isinstance(other, float) or float.__ne__(self, other)
+        return not self == other
+
+    def __lt__(self, other: float) -> bool:
+        return not math.isnan(self) and (math.isnan(other) or float(self) < other)
+
+    def __gt__(self, other: float) -> bool:
+        return not math.isnan(other) and (math.isnan(self) or float(self) > other)
 
     def __hash__(self) -> int:
         return hash(("float", float.__hash__(self) if not math.isnan(self) else 0))
@@ -50,7 +60,7 @@ def value_of(given: Any, kind: Kind = Type.ANY) -> Any:
     if isinstance(given, Record):
         return _record_of(given, kind)
     if isinstance(given, float) or (kind is Type.FLOAT and isinstance(given, int)):
-        return Float(given)
+        return Float(given + 0.0)  # -0.0 is 0.0
     return given
 
 
@@ -242,15 +252,25 @@ def aggregated(function: str, values: list[Any]) -> Any:
         case "count":
             return len(values)
         case "sum":
-            return value_of(math.fsum(values) if values and isinstance(values[0], float) else sum(values))
+            return value_of(_sum(values))
         case "min" | "max":
             return (min if function == "min" else max)(values)
         case "mean":
-            return value_of(
-                math.fsum(values) / len(values) if isinstance(values[0], float) else sum(values) / len(values)
-            )
+            return value_of(_sum(values) / len(values))
     ordered = sorted(values)
-    return value_of((ordered[(len(values) - 1) // 2] + ordered[len(values) // 2]) / 2)
+    low, high = ordered[(len(values) - 1) // 2], ordered[len(values) // 2]
+    middle = (low + high) / 2
+    return value_of(low / 2 + high / 2 if math.isinf(middle) and math.isfinite(low) else middle)
+
+
+def _sum(values: list[Any]) -> Any:
+    if not values or not isinstance(values[0], float):
+        return sum(values)
+    plain = [float(value) for value in values]
+    try:
+        return math.fsum(plain)
+    except (ArithmeticError, ValueError):  # infinite or too large
+        return sum(plain)
 
 
 def as_close(value: Any, wanted: Any) -> Any:
@@ -273,8 +293,28 @@ def _divide(a: Any, b: Any) -> Any:
     return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
 
 
+def _extreme(choose: Callable[..., Any]) -> Callable[..., Any]:
+    """The least or the greatest of some values; NaN if one is."""
+    return lambda *values: next((value for value in values if value != value), None) or choose(values)
+
+
 def _power(a: Any, b: Any) -> Any:
-    return int(Fraction(a) ** b) if isinstance(a, int) and b < 0 else a**b
+    if isinstance(a, float):
+        return _float_power(a, b)
+    if abs(a) > 1 and b > 63:
+        raise OverflowError(f"{a} ^ {b} does not fit 64 bits")
+    if abs(a) > 1 and b < 0:
+        return 0
+    return a ** abs(b) if a else a**b
+
+
+def _float_power(a: float, b: float) -> float:
+    try:
+        return math.pow(a, b)
+    except OverflowError:
+        return math.copysign(math.inf, a) if b % 2 == 1 else math.inf
+    except ValueError:  # 0 to a negative power, or a number below 0 to a fraction
+        return math.nan if a else math.copysign(math.inf, a) if b % 2 == 1 else math.inf
 
 
 def _shift(bits: int) -> int:
@@ -283,26 +323,39 @@ def _shift(bits: int) -> int:
     return bits
 
 
+def _lexical(term: Any) -> str:
+    match term:
+        case Iri(value=text) | BlankNode(label=text) | Literal(lexical=text):
+            return text
+    return plain_text(term)
+
+
+def _whole(type: Type) -> Callable[[Any], int]:
+    """The integer that a value stands for."""
+    return lambda value: int(value) if isinstance(value, float) else parse_integer(str(value), type)
+
+
 def _part(text: str, by: str, place: int) -> str:
-    parts = text.split(by) if by else [text]
+    parts = text.split(by) if by else text
     return parts[place] if 0 <= place < len(parts) else ""
 
 
 # fmt: off
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "+": op.add, "-": lambda a, *b: a - b[0] if b else -a, "*": op.mul, "/": _divide, "^": _power,
-    "%": lambda a, b: a - b * _divide(a, b), "min": min, "max": max, "abs": abs,
+    "%": lambda a, b: a - b * _divide(a, b), "min": _extreme(min), "max": _extreme(max), "abs": abs,
     "band": op.and_, "bor": op.or_, "bxor": op.xor, "bnot": op.invert,
     "bshl": lambda a, b: a << _shift(b), "bshr": lambda a, b: a >> _shift(b),
     "land": lambda a, b: int(a != 0 and b != 0), "lor": lambda a, b: int(a != 0 or b != 0),
     "lxor": lambda a, b: int((a != 0) != (b != 0)), "lnot": lambda a: int(a == 0),
     "cat": lambda *parts: "".join(parts), "strlen": len, "split": _part,
-    "lower": str.lower, "upper": str.upper, "trim": str.strip, "replace": str.replace,
+    "lower": str.lower, "upper": str.upper, "trim": str.strip,
+    "replace": lambda text, old, new: text.replace(old, new) if old else text,
     "substr": lambda text, start, size: text[start:][:size] if start >= 0 <= size else 1 // 0,
-    "to_number": int, "to_unsigned": int, "ftoi": int, "ftou": int, "itou": int, "utoi": int,
-    "to_float": float, "itof": float, "utof": float,
-    "to_string": lambda value: value if isinstance(value, str) else text_of(value),
-    "str": lambda term: term if isinstance(term, str) else getattr(term, "value", None) or term.lexical,
+    "to_number": _whole(Type.NUMBER), "to_unsigned": _whole(Type.UNSIGNED),
+    "ftoi": int, "ftou": int, "itou": int, "utoi": int, "itof": float, "utof": float,
+    "to_float": lambda value: parse_float(value) if isinstance(value, str) else float(value),
+    "to_string": plain_text, "str": _lexical,
     "lang": lambda term: getattr(term, "language", None) or "",
 }
 TESTS: dict[str, Callable[..., bool]] = {

@@ -33,7 +33,8 @@ class RuleHead:
     rule: tree.Rule
     terms: Terms
     limit: tuple[int, str] | None = None  # the column of a limit relation, and min or max
-    growing: frozenset[tuple[str, int]] = frozenset()  # limit relations of its circle, if it has sums
+    circle: frozenset[tuple[str, int]] = frozenset()  # the limit relations of its recursion
+    has_sums: bool = False  # whether sums are among them
 
     @cached_property
     def place(self) -> tuple[str, int]:
@@ -118,7 +119,7 @@ def rules_by_head(program: Program, terms: Terms) -> dict[tuple[str, int], list[
 
 def written_rules(program: Program, terms: Terms) -> Iterator[RuleHead]:
     """The rules that are written, and those of relations that are declared `eqrel`."""
-    circles = _growing(program)
+    circles = _circles(program)
     for item in program.written:
         if isinstance(item, tree.Declaration) and "eqrel" in item.qualifiers:
             for name in item.names:
@@ -127,19 +128,19 @@ def written_rules(program: Program, terms: Terms) -> Iterator[RuleHead]:
             assert item.body is not None, "facts are left out"
             for head in item.heads:
                 place = terms.relation(head.name), len(head.arguments)
-                growing = circles.get(place, frozenset())
-                shown, limit = _offered(head, place in growing)
-                yield RuleHead(name_of(item), shown, item.body, item, terms, limit, growing)
+                circle, has_sums = circles.get(place, (frozenset(), False))
+                shown, limit = _offered(head, has_sums and place in circle)
+                yield RuleHead(name_of(item), shown, item.body, item, terms, limit, circle, has_sums)
 
 
-def _growing(program: Program) -> dict[tuple[str, int], frozenset[tuple[str, int]]]:
-    """For the relations of each circle with sums those that have limits in it: a sum is one of them."""
+def _circles(program: Program) -> dict[tuple[str, int], tuple[frozenset[tuple[str, int]], bool]]:
+    """For the relations of each recursion with limit relations these, and whether there are sums: they are some."""
     found = {}
     for node in program.nodes:
-        relations = [program.relations[name] for name in node.predicates if node.sums]
+        relations = [program.relations[name] for name in node.predicates if node.limits]
         places = {each.name: (each.name.removesuffix(f"/{each.arity}"), each.arity) for each in relations}
         limits = frozenset(place for name, place in places.items() if name in node.limits)
-        found.update(dict.fromkeys(places.values(), limits))
+        found.update(dict.fromkeys(places.values(), (limits, bool(node.sums))))
     return found
 
 

@@ -92,7 +92,7 @@ def to_arrow(relation: Relation, codes: Codes, dictionary: Dictionary) -> pa.Tab
     """The facts as a table with the relation's columns."""
     if not relation.columns:
         return pa.table({_COUNT: pa.nulls(len(codes), pa.bool_()).fill_null(True)})
-    arrays = [dictionary.decode_column(codes[:, number], column.type) for number, column in enumerate(relation.columns)]
+    arrays = [dictionary.decode_column(codes[:, number], column.kind) for number, column in enumerate(relation.columns)]
     fields = [
         pa.field(column.name, array.type, False, MARK if column.type is Type.ANY else None)
         for column, array in zip(relation.columns, arrays, strict=True)

@@ -70,7 +70,7 @@ def _lines(relation: Relation, codes: Codes, dictionary: Dictionary, layout: Lay
 
 def _texts(relation: Relation, column: Column, codes: Codes, dictionary: Dictionary, layout: Layout) -> pa.Array:
     # floats: the shortest digits that read back exactly; a whole float has no point, as in Soufflé
-    values = dictionary.decode_column(codes, column.type).cast(pa.string())
+    values = dictionary.decode_column(codes, column.kind).cast(pa.string())
     if not column.type.in_dictionary and not set(layout.delimiter) & _OF_NUMBERS:
         return values
     if layout.escape and column.type.in_dictionary:

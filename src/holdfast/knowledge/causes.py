@@ -8,7 +8,7 @@ facts that go.  What undoes the fact was tried out, so the answer is right whate
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
@@ -265,7 +265,7 @@ def _way(fact: Fact, came: bool, old: NearbyFacts, new: NearbyFacts, parts: _Par
     while waiting:
         goal, in_new = waiting.pop(0)
         here, there = (new, old) if in_new else (old, new)
-        steps, exact = explainers[in_new].steps(goal), list(here.exact)
+        steps, exact = explainers[in_new].steps(goal), dict(here.exact)
         there.together(lambda: there.holding(step.conclusion for step in steps if step.is_asserted))  # noqa: B023
         for step in steps:
             found |= dict.fromkeys(_parts_of(step, in_new, there, parts))
@@ -280,11 +280,12 @@ def _way(fact: Fact, came: bool, old: NearbyFacts, new: NearbyFacts, parts: _Par
     return _Way(found, tuple(proofs))
 
 
-def _alone(patterns: list[Fact], here: NearbyFacts, there: NearbyFacts) -> Iterator[tuple[Fact, bool]]:
+def _alone(patterns: Mapping[Fact, Fact | None], here: NearbyFacts, there: NearbyFacts) -> Iterator[tuple[Fact, bool]]:
     """What fits patterns in one state only, and whether it is the other one: it let this one have a fact."""
-    for name, pattern in patterns:
+    for (name, pattern), best in patterns.items():
         for one, other in ((there, here), (here, there)):
-            rows = [(name, row) for row in one.in_order(one.facts(name, [pattern])[0])]
+            found = one.in_order(one.facts(name, [pattern])[0])
+            rows = [(name, row) for row in found if best is None or here.is_better(row, best)]
             both = other.holding(rows)
             yield from ((fact, one is there) for fact in rows if fact not in both)
 

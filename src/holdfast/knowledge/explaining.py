@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
@@ -62,13 +63,17 @@ class StoredFacts(Matcher):
         self.premises: Sequence[Fact] | None = None
         """While one inference is looked at, what its positive atoms are matched with."""
         self.asked: dict[Fact, bool] = {}
-        """Patterns of derived relations that were looked up, and whether exactly; premises are not looked up."""
+        """Patterns of derived relations that were looked up, and whether what fits needs proofs: what is looked up
+        exactly does, and the best facts that another recursion has; premises are not looked up."""
+
+        self.inside: frozenset[tuple[str, int]] = frozenset()
+        """Limit relations of the recursion that is looked at: better facts than there are give more in it."""
 
         self.absent: dict[Fact, None] = {}
         """Patterns that were looked up exactly and have no facts."""
 
-        self.exact: dict[Fact, None] = {}
-        """Patterns of any relation that were looked up exactly."""
+        self.exact: dict[Fact, Fact | None] = {}
+        """Patterns of any relation that were looked up exactly, and groups in which only a better fact would matter."""
 
         self.limit: SearchLimit | None = None
         """What a question may take; it is looked at while facts are matched."""
@@ -111,9 +116,10 @@ class StoredFacts(Matcher):
         """The facts of the materialisation, or the premises at hand."""
         if self.premises is not None and not exact:
             return [[row for other, row in self.premises if other == name and fits(row, p)] for p in patterns]
-        if patterns and (name, len(patterns[0])) in self.heads:
+        if patterns and (place := (name, len(patterns[0]))) in self.heads:
+            is_counted_on = exact or (place in self._limits and place not in self.inside)
             for pattern in patterns:
-                self.asked[name, pattern] = exact or self.asked.get((name, pattern), False)
+                self.asked[name, pattern] = is_counted_on or self.asked.get((name, pattern), False)
         misses, found = self._misses, self.facts(name, patterns)
         if misses < self._misses:
             self.prefetch([(name, pattern) for pattern in patterns])  # what their rules ask is wanted next
@@ -447,4 +453,6 @@ def raw(value: Any) -> Value:
     if isinstance(value, Record):
         return Record(tuple(map(raw, value.fields)), value.branch)
     found: Value = float(value) if isinstance(value, Float) else value
+    if found != found:
+        return math.nan  # the one NaN of results
     return found

@@ -13,7 +13,7 @@ from holdfast.program.constants import LARGEST, SMALLEST
 from holdfast.values import Type, Value
 from holdfast.values.dates import ON_DATES, DateError
 from holdfast.values.number_text import NumberError, parse_float, parse_integer
-from holdfast.values.term_text import term_text
+from holdfast.values.term_text import plain_text
 
 _MASK = 2**64 - 1
 _LONG = 10**40  # an integer too long for a message
@@ -160,7 +160,7 @@ FOLDED: dict[str, Callable[..., Value]] = {
     "to_number": lambda _, a: parse_integer(a, Type.NUMBER) if isinstance(a, str) else int(a),
     "to_unsigned": lambda _, a: parse_integer(a, Type.UNSIGNED) if isinstance(a, str) else int(a),
     "to_float": lambda _, a: parse_float(a) if isinstance(a, str) else float(a),
-    "to_string": lambda _, a: a if isinstance(a, str) else term_text(a),
+    "to_string": lambda _, a: plain_text(a),
     "ftoi": lambda _, a: int(a),
     "itof": lambda _, a: float(a),
     "utof": lambda _, a: float(a),

@@ -34,7 +34,7 @@ from holdfast.values.arrow_columns import (
 from holdfast.values.dates import DateError
 from holdfast.values.foreign_values import FOREIGN, Foreign, ForeignError, adapted
 from holdfast.values.model import Record, Row, Type, Value
-from holdfast.values.records import as_record
+from holdfast.values.records import as_record, record_text
 from holdfast.values.single_values import (
     Codes,
     EncodingError,
@@ -198,9 +198,9 @@ class Dictionary:
     def _encode_any(self, values: Sequence[Value]) -> Codes:
         return np.fromiter(map(self._ids.id_of, values), np.int64, len(values))
 
-    def decode_column(self, codes: Codes, type: Type) -> pa.Array:
-        """An Arrow column of the values; type `any` is text (see `holdfast.values.term_text`)."""
-        match type:
+    def decode_column(self, codes: Codes, kind: Kind) -> pa.Array:
+        """An Arrow column of the values; type `any` is text (see `holdfast.values.term_text`), and so are records."""
+        match kind:
             case Type.NUMBER:
                 return pa.array(np.ascontiguousarray(codes))
             case Type.UNSIGNED:
@@ -209,7 +209,8 @@ class Dictionary:
                 return pa.array(np.ascontiguousarray(codes).view(np.float64))
         ids, positions = distinct(codes, len(self))
         values = [self._ids.values[id] for id in ids.tolist()]
-        texts = values if type is Type.SYMBOL else list(map(str if type is Type.RECORD else term_text, values))
+        text = partial(record_text, kind=kind) if isinstance(kind, Structure) else term_text
+        texts = values if kind is Type.SYMBOL else list(map(text, values))
         return pa.array(texts, pa.string()).take(pa.array(positions))
 
     def decode_values(self, codes: Codes, type: Type) -> list[Value]:

@@ -117,7 +117,7 @@ class Record:
 
     def __str__(self) -> str:
         """As Soufflé writes it; ambiguous strings inside are quoted."""
-        return self.written(_field_text)
+        return self.written(field_text)
 
     def written(self, text: Callable[[Any], str]) -> str:
         """The record with the text of each value in it."""
@@ -153,7 +153,8 @@ class _Text:
     text: str
 
 
-def _field_text(value: Value) -> str:
+def field_text(value: Value) -> str:
+    """The text of a value in a record; a string is quoted if it would end the field."""
     text = str(value)
     if not isinstance(value, str):
         return text

@@ -13,7 +13,7 @@ from typing import Final, cast
 
 from holdfast.values.dates import DateError
 from holdfast.values.foreign_values import FOREIGN, Foreign, ForeignError, adapted
-from holdfast.values.model import NIL, BlankNode, Iri, Literal, Record, Type, Value
+from holdfast.values.model import NIL, BlankNode, Iri, Literal, Record, Type, Value, field_text
 from holdfast.values.number_text import NumberError, parse_float, parse_integer
 from holdfast.values.single_values import (
     MAX_UNSIGNED,
@@ -25,7 +25,7 @@ from holdfast.values.single_values import (
     wrong,
 )
 from holdfast.values.structures import Kind, Structure
-from holdfast.values.term_text import MAX_NUMBER, MIN_NUMBER, parse_term
+from holdfast.values.term_text import MAX_NUMBER, MIN_NUMBER, parse_term, term_text
 
 _BRANCH: Final = re.compile(r"\$\s*([\w?.]+)\s*")
 _PLAIN_FIELD: Final = re.compile(r"[^,\[\]()]*")
@@ -107,6 +107,31 @@ def _single(item: object, kind: Type) -> Value:
         case Type.ANY if isinstance(item, float | str | Iri | BlankNode | Literal):
             return item
     raise wrong(item, kind)
+
+
+def record_text(record: Value, kind: Kind) -> str:
+    """The text of a record of a type, as Soufflé writes it; `parse_record` is the inverse.
+
+    In a field of type `any` a value is written as in such a column, and quoted if that would end the field.
+    """
+    parts: list[str] = []
+    left: list[tuple[Value, Kind | None]] = [(record, kind)]
+    while left:
+        value, of = left.pop()
+        if of is None or not isinstance(value, Record):
+            parts.append(str(value) if of is None else field_text(term_text(value) if of is Type.ANY else value))
+            continue
+        opened = f"${value.branch}" if value.branch else "["
+        if value.is_nil or (value.branch and not value.fields):
+            parts.append("nil" if value.is_nil else opened)
+            continue
+        parts.append(f"{opened}(" if value.branch else opened)
+        kinds = of.branches[value.branch] if isinstance(of, Structure) else ()
+        fields: list[tuple[Value, Kind | None]] = []
+        for each in zip(value.fields, kinds, strict=True):
+            fields += [(", ", None), each]
+        left += [(")" if value.branch else "]", None), *reversed(fields[1:])]
+    return "".join(parts)
 
 
 def parse_record(text: str, structure: Structure) -> Record:

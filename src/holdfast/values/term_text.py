@@ -2,7 +2,8 @@
 
 A column of type `any` holds values of every kind, so its text has to distinguish them: an integer is written `7`, a
 float `7.0`, an IRI `<http://a/b>`, a blank node `_:b`, a literal `"chat"@fr`, and a string as itself, `chat`, unless it
-would then read as something else; in that case it is quoted, `"7"`.  `parse_term` is the exact inverse of `term_text`.
+would then read as something else; in that case it is quoted, `"7"`.  A blank in an IRI or label, and what else they
+should not have, is written `\\u0020`, and an empty one `\\`.  `parse_term` is the exact inverse of `term_text`.
 """
 
 from __future__ import annotations
@@ -22,9 +23,14 @@ MIN_NUMBER, MAX_NUMBER = -(2**63), 2**63 - 1
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,18}")
 _FLOAT = re.compile(r"-?(?:0|[1-9][0-9]*)\.[0-9]+(?:e[+-][0-9]+)?|-?[1-9]e[+-][0-9]+")
 _DOUBLE = re.compile(r"-?[0-9]\.[0-9]+E(?:0|-?[1-9][0-9]*)|NaN|-?INF")
-_IRI = re.compile(r'<([^\x00-\x20<>"{}|^`\\]+)>')
+_IRI = re.compile(r'<((?:[^\x00-\x20<>"{}|^`\\]|\\u[0-9A-F]{4})+|\\)>')
 _BLANK = re.compile(r"_:([^\s<>\"]+)")
-_QUOTED = re.compile(r'"((?:[^"\\\n\r\t]|\\["\\nrt])*)"(?:@([A-Za-z0-9-]+)|\^\^<([^\x00-\x20<>]+)>)?')
+_QUOTED = re.compile(
+    r'"((?:[^"\\\n\r\t]|\\["\\nrt])*)"(?:@((?:[A-Za-z0-9\-\U00010000-\U0010ffff]|\\u[0-9A-F]{4})+|\\)|\^\^<([^\x00-\x20<>]+)>)?'
+)
+_UNFIT = re.compile(r'[\s\x00-\x20<>"{}|^`\\]')  # for the inside of an IRI or a label
+_UNFIT_LANGUAGE = re.compile(r"[^A-Za-z0-9\-\U00010000-\U0010ffff]")
+_CODE_POINT = re.compile(r"\\u([0-9A-F]{4})")
 _ESCAPE = re.compile(r"\\(.)")
 _ESCAPED = {"n": "\n", "r": "\r", "t": "\t", '"': '"', "\\": "\\"}
 _MARKS = frozenset('"<_-0123456789')  # a text that begins otherwise is a plain string
@@ -72,12 +78,23 @@ def term_text(value: Value) -> str:
     match value:
         case str():
             return quote(value) if _reads_otherwise(value) else value
-        case float() if math.isfinite(value):
-            return repr(value)
-        case float():
-            return str(Literal(double_text(value), XSD_DOUBLE))
+        case Iri(iri):
+            return f"<{_escaped(iri)}>"
+        case BlankNode(label):
+            return f"_:{_escaped(label)}"
+        case Literal(lexical, _, str(language)):
+            return f"{quote(lexical)}@{_escaped(language, _UNFIT_LANGUAGE)}"
+        case Literal(lexical, str(datatype)):
+            return f"{quote(lexical)}^^<{_escaped(datatype)}>"
         case _:
-            return str(value)
+            return plain_text(value)
+
+
+def plain_text(value: Value) -> str:
+    """A value as text, a string as itself and terms as they are: what `to_string` gives."""
+    if not isinstance(value, float):
+        return str(value)
+    return repr(value) if math.isfinite(value) else str(Literal(double_text(value), XSD_DOUBLE))
 
 
 def as_json(value: Value) -> object:
@@ -109,13 +126,16 @@ def parse_term(text: str) -> Value:
     match text[0]:
         case "<":
             found = _IRI.fullmatch(text)
-            return Iri(found[1]) if found else text
+            return Iri(_unescaped(found[1])) if found else text
         case "_":
             found = _BLANK.fullmatch(text)
-            return BlankNode(found[1]) if found else text
+            return BlankNode(_unescaped(found[1])) if found else text
         case '"':
             found = _QUOTED.fullmatch(text)
-            return literal_value(_unescape(found[1]), found[3], found[2]) if found else text
+            if not found:
+                return text
+            datatype, language = (None if part is None else _unescaped(part) for part in (found[3], found[2]))
+            return literal_value(_unescape(found[1]), datatype, language)
     return _number(text)
 
 
@@ -140,6 +160,16 @@ def _reads_otherwise(text: str) -> bool:
     if "\t" in text or "\n" in text or "\r" in text:
         return True
     return text[:1] in _MARKS and parse_term(text) is not text
+
+
+def _escaped(text: str, unfit: re.Pattern[str] = _UNFIT) -> str:
+    return unfit.sub(lambda found: f"\\u{ord(found[0]):04X}", text) or "\\"
+
+
+def _unescaped(text: str) -> str:
+    if "\\" not in text:
+        return text
+    return "" if text == "\\" else _CODE_POINT.sub(lambda found: chr(int(found[1], 16)), text)
 
 
 def _unescape(text: str) -> str:

@@ -184,6 +184,8 @@ def test_what_suits_a_grid(facts: list[Fact], suits: bool) -> None:
     known = rows(facts[::-1], 2)
     assert (suitable_grid(known, rows([], 2)) is not None) == suits
     assert suitable_grid(known, rows([(0, -1)], 2)) is None
+    for largest in (2**63 - 1, 2**62):  # one more is no 64-bit number
+        assert suitable_grid(np.concatenate([rows([(largest, 3)], 2), known]), rows([], 2)) is None
 
 
 @pytest.mark.usefixtures("grids_early")

@@ -23,7 +23,7 @@ from holdfast.values.dictionary import Dictionary, EncodingError
 from holdfast.values.number_text import NumberError, parse_float, parse_integer
 from holdfast.values.single_values import plain
 from holdfast.values.structures import form_of
-from holdfast.values.term_text import term_text
+from holdfast.values.term_text import plain_text
 
 Codes = NDArray[np.int64]
 
@@ -326,7 +326,7 @@ def _lexical(value: Value) -> str:
     match value:
         case Iri(value=text) | BlankNode(label=text) | Literal(lexical=text):
             return text
-    return term_text(value) if not isinstance(value, str) else value
+    return plain_text(value)
 
 
 def _datatype(value: Value) -> Iri:
@@ -351,7 +351,7 @@ _ON_VALUES: dict[str, Callable[..., Any]] = {
     "to_number": _to_number,
     "to_unsigned": _to_unsigned,
     "to_float": _to_float,
-    "to_string": lambda value: value if isinstance(value, str) else term_text(value),
+    "to_string": plain_text,
     "str": _lexical,
     "lang": lambda value: (value.language or "") if isinstance(value, Literal) else "",
     "datatype": _datatype,

@@ -179,7 +179,7 @@ def _suitable_square(rows: Rows, new: Rows) -> GriddedRows | None:
     early, late = (_largest(part) for part in (rows[:half], rows[half:]))
     largest = np.maximum(np.maximum(early, late), _largest(new))
     grows, second_grows = (early < largest).tolist()
-    if (grows and second_grows) or math.prod((largest + 1).tolist()) > _CELLS * len(rows):
+    if (grows and second_grows) or math.prod(n + 1 for n in largest.tolist()) > _CELLS * len(rows):
         return None
     growing = int(second_grows)
     reach, side = largest[[growing, 1 - growing]].tolist()

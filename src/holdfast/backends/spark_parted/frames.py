@@ -284,7 +284,7 @@ def write_parquet(rows: Codes, relation: Relation, dictionary: Dictionary, path:
 
     columns: list[Any] = []
     for place, column in enumerate(relation.columns):
-        values = dictionary.decode_column(rows[:, place], column.type)
+        values = dictionary.decode_column(rows[:, place], column.kind)
         columns.append(values.cast(pa.decimal128(20, 0)) if column.type is Type.UNSIGNED else values)
     names: Sequence[str] = [column.name for column in relation.columns]
     if not relation.columns:
