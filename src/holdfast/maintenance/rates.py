@@ -8,7 +8,7 @@ from math import exp, inf, log
 _FORGETS = 0.7  # the weight of the past in an average
 _DOUBTS = 0.9  # an estimate that keeps an algorithm from being tried shrinks by this factor each time
 _WORSE = 1.5  # times as long as it took until it was abandoned
-_POWER = 0.8  # of the facts, by which seconds grow; measured in decision 0081
+_POWER = 0.8  # of the facts, by which seconds grow; measured in decision 0080
 _LEAST = 1e-6  # seconds; shorter times are rounded up
 
 
