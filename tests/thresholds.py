@@ -50,7 +50,6 @@ LOWER: dict[tuple[str, ...], tuple[Any, ...]] = {
     (f"{_MEMORY}.execution.ranked_join._OTHERS",): (0, 1e9),
     (f"{_MEMORY}.execution.ranked_join._CAPACITY",): (2,),
     (f"{_MEMORY}.execution.ranked_join._PLACES",): (0, 3),
-    (f"{_MEMORY}.window.versions._AT_ONCE",): (1, 70),
     # deletion
     (f"{_MEMORY}.cascades._FAN_OUT",): (0.0, 1e9),
     (f"{_MEMORY}.cascades._BINDINGS",): (2, 3),

@@ -302,14 +302,15 @@ class Lexer:
             self._plain_operator("<" if text == "<:" and not self._in_directive else text)
 
     def _iri(self) -> bool:
-        if (self._operator_can_stand and not self._in_prefix) or self._in_component:
+        if self._operator_can_stand and not self._in_prefix:
             return False
         found = IRI.match(self._text, self._position)
-        if found:
-            self._end_directive_before_name()
-            self._in_prefix = False
-            self._add("IRI", found.group())
-        return found is not None
+        if found is None or (self._in_component and ":" not in found.group()):
+            return False  # `A<T>` has a parameter
+        self._end_directive_before_name()
+        self._in_prefix = False
+        self._add("IRI", found.group())
+        return True
 
     def _default_prefixed_name(self) -> bool:
         in_target = self._reads_target() and self._previous != "DATATYPE"
