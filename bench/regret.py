@@ -363,8 +363,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         every += cases
         for case in cases:
             case.seconds.setdefault(AUTO, inf)
-        found += [*lines(name, evaluation, cases), total(cases), ""]
-        print("\n".join(found[-len(cases) - 7 :]), flush=True)
+        table = [*lines(name, evaluation, cases), total(cases), ""]
+        print("\n".join(table), flush=True)
+        found += table
     print(f"all workloads: {total(every)}")
     if asked.save:
         save(" ".join(arguments or sys.argv[1:]), found)

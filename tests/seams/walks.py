@@ -23,15 +23,8 @@ from .rules import Relation, Rule
 from .values import declared, text, writable
 
 FIXED = (
-    "auto",
-    "auto",
-    "auto",
-    "dred",
-    "dred-counting",
-    "dred-ranked",
-    "backward-forward",
-    "backward-forward-counting",
-    "recompute",
+    *("auto",) * 3,
+    *("dred", "dred-counting", "dred-ranked", "backward-forward", "backward-forward-counting", "recompute"),
 )
 LOOKAHEADS = ("auto", "none", "window", "marks")
 REFUSALS = {"E0906", "E0931", "E0914"}  # of an algorithm or of windows, not of the program
