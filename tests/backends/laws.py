@@ -41,7 +41,9 @@ def made(engine: Engine, *more: Relation) -> Backend:
 
 
 def facts_of(backend: Backend, meaning: Meaning) -> Facts:
-    return backend.facts({n: rows(sorted(f for name, f in meaning if name == n), ARITY[n]) for n in ARITY})
+    """A set of facts, the first of each predicate given twice."""
+    each = {n: sorted(f for name, f in meaning if name == n) for n in ARITY}
+    return backend.facts({n: rows(found + found[:1], ARITY[n]) for n, found in each.items()})
 
 
 def listed(backend: Backend, name: str, facts: Facts) -> list[Fact]:
