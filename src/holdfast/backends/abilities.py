@@ -498,6 +498,17 @@ class Saving(Protocol):
         ...
 
 
+# --- cores ---------------------------------------------------------------------------------------------
+
+
+class HoldingCores(Protocol):
+    """Keeps cores between two calls, for which others may wait."""
+
+    def release_cores(self) -> None:
+        """Give them back; the next call takes them again."""
+        ...
+
+
 # --- costs ---------------------------------------------------------------------------------------------
 
 

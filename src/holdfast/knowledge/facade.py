@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from holdfast.arguments import expect, missing_method
-from holdfast.backends.abilities import Versioned
+from holdfast.backends.abilities import HoldingCores, Versioned
 from holdfast.boundary import public
 from holdfast.errors import Diagnostic, UsageError
 from holdfast.exclusive import Guard, exclusive, reading
@@ -381,12 +381,15 @@ class KnowledgeBase(Readable):
 
     @public
     def close(self) -> None:
-        """Close the store, so that others can open it.  Facts can still be read, and updates raise.  Without a store,
-        do nothing."""
+        """Close the store, so that others can open it.  Facts can still be read, and updates raise.  On Spark, give the
+        cores back; later calls take them again.  Otherwise, do nothing."""
         with self._guard.lock:
             for kept in (self._durable, self._following):
                 if kept is not None:
                     kept.close()
+            holding = self._backend.ability(HoldingCores)
+            if holding is not None:
+                holding.release_cores()
 
     def __enter__(self) -> KnowledgeBase:
         return self

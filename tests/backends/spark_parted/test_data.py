@@ -72,6 +72,12 @@ def test_nothing_waits_for_the_cores_that_shards_have(spark: SparkSession) -> No
     assert time.monotonic() - begun < 200
     assert change.no_ops == 2  # (2, 3) again, and (7, 8) was not there
     assert set(kb["path"]) == {(2, 3), (3, 4), (2, 4)}
+    kb.close()
+    begun = time.monotonic()
+    assert spark.range(6, numPartitions=2).count() == 6  # a job of the user's
+    assert time.monotonic() - begun < 200
+    with kb:
+        assert kb.apply(holdfast.Update(insert={"edge": [(4, 5)]})).added["path"]
 
 
 @pytest.mark.parametrize("most", [None, 0])

@@ -290,6 +290,7 @@ def test_without_barriers_as_many_tasks_as_can_run_hold_the_shards(
         assert 0 < len(used) <= cores
         os.kill(used.pop(), signal.SIGKILL)
     assert crew_of(kb).restored
+    kb.close()
 
 
 def test_connections_are_encrypted(spark: SparkSession) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from holdfast.backends.abilities import Frames, ModuleBudget
+from holdfast.backends.abilities import Frames, HoldingCores, ModuleBudget
 from holdfast.backends.parted.handles import HeldFacts, KeptSet, PartedFacts, own
 from holdfast.backends.parted.partition import AnyParted
 from holdfast.backends.parted.store import PartedBackend
@@ -56,7 +56,7 @@ class ShardOptions:
     moduleFacts: float = 10_000_000  # noqa: N815
 
 
-class SparkPartedBackend(PartedBackend, ModuleBudget, Frames):
+class SparkPartedBackend(PartedBackend, ModuleBudget, Frames, HoldingCores):
     """Facts on shards in the Python workers of Spark."""
 
     is_elsewhere = True
@@ -133,6 +133,10 @@ class SparkPartedBackend(PartedBackend, ModuleBudget, Frames):
             if not self.crew.version:  # the knowledge base was being opened
                 raise
             raise InterruptedCommitError from error
+
+    def release_cores(self) -> None:
+        """The shards stay in the memory of their workers."""
+        self.crew.release()
 
     def restore(self) -> None:
         """The shards hold the committed version again; if they cannot be reached, from when they can."""
