@@ -44,6 +44,9 @@ FORMS = {
     "negation of a conjunction": "r(x, y) :- e(x, y), !(x < y, y < 4).",
     "double negation": "r(x) :- e(x, _), !!e(x, x).",
     "disjunction of rules": "r(x) :- e(x, y), (y = 1 ; y = 4 ; x = 1), x != 4.",
+    "a variable that some alternatives bind": "r(n, y) :- (n = 0, y = 4 ; n = 7), e(_, y). "
+    "q(x) :- (e(x, y) ; w(_, x)), e(y, x).",
+    "a variable that alternatives bind and others test": "r(n) :- (n = 1, y = 9 ; n = y ; n = 3), e(y, _).",
     "nested disjunction": "r(x) :- e(x, y), (x = 1 ; (y = 4, (x = 3 ; x = 9))).",
     "repeated variable": "r(x) :- e(x, x).",
     "repeated variable under negation": "r(x) :- e(x, _), !e(x, x).",

@@ -233,12 +233,16 @@ class Evaluation:
         return _distinct(bindings)
 
     def ready(self, item: tree.Formula, waiting: list[tree.Formula], bound: set[str], groundable: set[str]) -> bool:
-        if binds(item, bound) is None:
+        new = binds(item, bound)
+        if new is None:
             return False
         around = closure([other for other in waiting if other is not item], bound)[0] | set(groundable)
         closed: list[object] = [item] if isinstance(item, tree.Negation) else list(aggregates(item))
         if isinstance(item, tree.Disjunction):
             closed = [node for branch in item.items for node in conjuncts(branch) if isinstance(node, tree.Negation)]
+            in_some = variables(item) - new  # alternatives that bind them are conditions on what others bind
+            if not in_some & around <= bound:
+                return False
         return all(variables(node) & around <= bound for node in closed)
 
     def step(self, item: tree.Formula, bindings: list[Binding], around: set[str], used: set[str]) -> list[Binding]:

@@ -85,6 +85,11 @@ def test_negation_with_wildcard_and_disjunction() -> None:
     assert rows(text, "r", q=[(1,), (2,), (3,)], p=[(1, 0), (2, 0)]) == tagged((1,), (3,))
 
 
+def test_an_alternative_holds_only_for_what_it_binds() -> None:
+    """Once, what it had bound was forgotten if another alternative did not bind it."""
+    assert rows("r(n, y) :- (n = 0, y = 7 ; n = 5), e(y).", "r", e=[(1,)]) == tagged((5, 1))
+
+
 def test_equivalence() -> None:
     text = ".decl e(a: number, b: number) eqrel\n.decl p(a: number, b: number)\ne(x, y) :- p(x, y)."
     assert rows(text, "e", p=[(1, 2), (2, 3)]) == tagged(*((a, b) for a in (1, 2, 3) for b in (1, 2, 3)))
