@@ -416,7 +416,7 @@ class Walk:
         fact = f"{relation.written}({', '.join(map(text, row, relation.types))})"
         self.log.append(f"kb.why({fact!r}), kb.why_not({fact!r})  # {which}")
         try:
-            proof, absence = kb.why(fact), kb.why_not(fact)
+            proof, absence = kb.why(fact, seconds=60), kb.why_not(fact, seconds=60)
         except UsageError as error:  # the rules that there are give a column another type than the generator meant
             assert not self.draw.typed and error.diagnostics[0].code == "E0941", error
             self.refused(error, "why")
