@@ -22,6 +22,8 @@ install = $(BIN)/python -m pip install -qq --disable-pip-version-check --editabl
 	$(BIN)/python -c 'from holdfast import compilation; print("==", compilation.described())' && touch $@
 # What runs with Numba's kernels too: all that has kernels of its own.
 ON_NUMBA := backends/memory modules papers startup/test_agreement.py
+# What runs most paths of kernels, for a run that checks each index.
+IN_KERNELS := backends/memory modules papers maintenance engine updates streaming limits
 # What tries some of its random cases, and all of them in `make test-slow`.
 RANDOM := backends engine equivalence explanations judges limits maintenance plans program store suites versions
 # What runs on the model and on shards too: the algorithms, and nothing that opens no program.
@@ -33,7 +35,7 @@ ON_THE_MODEL := papers engine updates maintenance streaming equivalence modules/
 help:
 	@echo "make demo    set up and run the wind-farm example"
 	@echo "make test    set up and check everything: ruff, mypy, pytest"
-	@echo "make test-slow   what takes long: executors and streams that are killed, most of the update streams, all random cases"
+	@echo "make test-slow   what takes long: executors and streams that are killed, most of the update streams, all random cases, checked kernels"
 	@echo "make test-spark  the tests of evaluation and maintenance once more, on Spark"
 	@echo "make test-faults a fault at every system call of a store, kills and damage: make test-faults SECONDS=3600"
 	@echo "make fuzz    random updates against from-scratch evaluation: make fuzz SEED=7 SECONDS=600"
@@ -88,6 +90,9 @@ test-slow: .venv/installed-dev
 	@$(BIN)/pytest -m slow
 	@echo "== pytest --cases all: all cases of the random tests"
 	@$(BIN)/pytest -n $(WORKERS) --cases all $(addprefix tests/,$(RANDOM))
+	@echo "== pytest --kernels numba, with NUMBA_BOUNDSCHECK: no kernel reads or writes beyond its arrays"
+	@NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=build/checked-kernels \
+		$(BIN)/pytest -n $(WORKERS) --dist loadgroup -q --kernels numba $(addprefix tests/,$(IN_KERNELS))
 	@echo "== pytest --engine spark: the papers' worked examples, on Spark"
 	@$(BIN)/pytest --engine spark tests/papers
 

@@ -34,7 +34,9 @@ os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSeri
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 # A shell starts background jobs with Ctrl-C ignored, and so would be every process that a test interrupts.
 signal.signal(signal.SIGINT, signal.default_int_handler)
-hypothesis.settings.register_profile("any machine", deadline=None)
+hypothesis.settings.register_profile(
+    "any machine", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
 hypothesis.settings.load_profile("any machine")
 
 ENGINES = ("memory", "spark", "model", "parted", "threads")
