@@ -124,7 +124,10 @@ def test_a_local_session_has_half_of_the_memory_and_ends_when_that_is_not_enough
 def test_the_session_of_the_process_is_used_again(spark: SparkSession) -> None:
     assert session.spark_session().sparkContext is spark.sparkContext  # a stream has one of its own
     assert session.spark_session(spark) is spark
-    assert session.spark_session(SparkOptions(conf={"spark.holdfast.test": "1"})).conf.get("spark.holdfast.test") == "1"
+    assert (
+        session.spark_session(SparkOptions(conf={"spark.holdfast.tls": "false"})).conf.get("spark.holdfast.tls")
+        == "false"
+    )
     with pytest.raises(UsageError, match=r"this process already has a Spark session on local\[.*\]"):
         session.spark_session(SparkOptions("spark://elsewhere:7077"))
     with pytest.raises(UsageError, match=r"spark\.driver\.memory cannot be set while Spark runs"):

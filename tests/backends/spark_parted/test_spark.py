@@ -243,6 +243,16 @@ def test_a_setting_that_has_no_meaning_is_refused(spark: SparkSession, name: str
         holdfast.from_text(CLOSURE, engine=spark)
 
 
+def test_an_unknown_setting_is_refused(spark: SparkSession) -> None:
+    spark.conf.set("spark.holdfast.task", "1")
+    try:
+        with pytest.raises(errors.UsageError, match=r"unknown setting spark\.holdfast\.task") as refused:
+            holdfast.from_text(CLOSURE, engine=spark)
+        assert refused.value.diagnostics[0].help == "did you mean tasks?"
+    finally:
+        spark.conf.unset("spark.holdfast.task")
+
+
 def test_tls_may_be_written_as_sparks_own_settings(spark: SparkSession) -> None:
     spark.conf.set("spark.holdfast.tls", "TRUE")
     assert job_settings(spark, 2).identity is not None

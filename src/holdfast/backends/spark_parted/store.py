@@ -28,6 +28,7 @@ from holdfast.formats.fact_data import is_spark_frame
 from holdfast.plans.model import AnyPlan, Plan
 from holdfast.program.impact import AnyRule
 from holdfast.program.model import Relation
+from holdfast.program.similar import similar
 from holdfast.quick_dataclass import dataclass
 from holdfast.spark_session import spark_errors
 from holdfast.user_functors import UserFunctor, functors_of, registered
@@ -265,6 +266,26 @@ def _packed(functor: UserFunctor, rule: AnyRule) -> bytes:
         raise UsageError(Diagnostic("E0917", message, rule.span, help=help)) from error
 
 
+_SETTINGS = (
+    *(field.name for field in fields(ShardOptions)),
+    "shards",
+    "tasks",
+    "exchange",
+    "directory",
+    "tls",
+    "images",
+)
+
+
+def _refuse_unknown(session: SparkSession) -> None:
+    """A slip in the name of a setting would leave the default."""
+    for key in session.conf.getAll:
+        name = key.removeprefix("spark.holdfast.")
+        if name != key and name not in _SETTINGS:
+            help = similar(name, _SETTINGS) or f"the settings are {', '.join(sorted(_SETTINGS))}"
+            raise UsageError(Diagnostic("E1004", f"unknown setting {key}", help=help))
+
+
 def spark_parted(session: SparkSession, parts: int | None) -> Engine:
     """Makes backends on the executors of a session."""
 
@@ -292,6 +313,7 @@ def _number(name: str, text: str, kind: Callable[[str], N]) -> N:
 def job_settings(session: SparkSession, parts: int | None) -> JobSettings:
     """What the jobs of a knowledge base need; refuses a session in which they cannot run."""
     context = _context(session)
+    _refuse_unknown(session)
     exchange = _exchange(session, context.getConf())
     is_local = context.master.startswith("local")
     cores = slots(context) if is_local and exchange == DIRECT else 0
@@ -357,7 +379,7 @@ def _context(session: SparkSession):  # type: ignore[no-untyped-def]
     try:
         return session.sparkContext
     except Exception:
-        raise _refused("a session of Spark Connect has no barrier stages") from None
+        raise _refused("a session of Spark Connect has no Spark context") from None
 
 
 def _count(session: SparkSession, name: str) -> int:
