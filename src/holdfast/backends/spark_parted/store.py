@@ -193,14 +193,21 @@ class SparkPartedBackend(PartedBackend, ModuleBudget, Frames):
         """
         rows = with_records(rows, frames, self.relations, self.dictionary)
         given = [
-            GivenFrame(frame, self.relations[name], self.placement.primary[name], self.placement.spreads(name))
+            GivenFrame(
+                frame,
+                self.relations[name],
+                self.placement.primary[name],
+                self.placement.spreads(name),
+                tuple(sorted(self._balance.columns(name))),
+            )
             for name, several in frames.items()
             for frame in several
             if Type.RECORD not in self.relations[name].types
         ]
         release_idle()  # the jobs that read them need cores
-        files, read = taken_in(self._settings, self.dictionary, given)
-        found = self._driver.loaded(files)
+        files, read, frequent = taken_in(self._settings, self.dictionary, given)
+        are_new = self._balance.first_hubs(frequent.found(self._balance.least), self.relations)
+        found = self._driver.loaded(files, are_placed=not are_new)
         number = sum(map(len, rows.values())) + read
         return ((self.facts(rows) | found).snapshot() if rows else found), number
 
