@@ -119,6 +119,13 @@ MUTANTS = [
         ),
         (0, "heads that were summed are lost", Round._exchange, "if is_done else ()", "if not is_done else ()"),
         (
+            25,
+            "heads of which there are many are lost",
+            Round._sum_or_send,
+            "self._send_sums(predicate, route, sums)",
+            "list(sums.taken())",
+        ),
+        (
             0,
             "what was sent is sent again",
             Round._exchange,
