@@ -73,6 +73,7 @@ LOWER: dict[tuple[str, ...], tuple[Any, ...]] = {
     ("holdfast.backends.parted.hubs.LEAST",): (1, 4),
     ("holdfast.backends.parted.rounds.AT_ONCE",): (2, 7),
     ("holdfast.backends.parted.rounds._SAMPLE",): (2,),
+    ("holdfast.backends.parted.rounds.SUMMED",): (0, 3),
     ("holdfast.backends.parted.driver._MANY",): (1,),
     # lookups, explanations, stores
     ("holdfast.knowledge.fact_lookup.SMALL",): (0, 2),

@@ -41,6 +41,7 @@ _RAISED: Final = "[USER_RAISED_EXCEPTION] "
 _READING: Final = re.compile(r"FAILED_READ_FILE\S* .*?reading file (\S+?)\.?(?:\s|$)")
 _JAVA_FRAME: Final = re.compile(r"at [\w.$/]+\(.*\)")
 _ENDED: Final = "the Spark process has ended"
+_STOPPED: Final = "Cannot call methods on a stopped SparkContext"  # it gave up waiting for a master
 # If a task in the driver's process runs out of memory, Spark waits for it forever.
 _ENDS_WITHOUT_MEMORY: Final = "-XX:+ExitOnOutOfMemoryError"
 _EVERYWHERE: Final = {
@@ -123,7 +124,14 @@ def _session(builder_of: type[SparkSession], options: SparkOptions) -> SparkSess
     with _environment(_for_launch(master)), spark_errors("Spark could not start", "E1003"):
         if not submitted:
             _launch(conf)
-        return builder.getOrCreate()
+        try:
+            return builder.getOrCreate()
+        except Exception as failure:
+            if _STOPPED not in str(failure):
+                raise
+            message = f"Spark could not start: the master {master or 'of spark-submit'} does not answer"
+            help = "check its address, and that it runs"
+            raise SparkFailure(Diagnostic("E1003", message, help=help)) from failure
 
 
 def _for_launch(master: str | None) -> dict[str, str]:

@@ -22,7 +22,7 @@ from .scripts import Script
 SHARDS = (1, 2, 3, 5)
 SMALL = (0, 4, inf)  # a copy on all shards: of no relation, until it has grown, of every relation
 LEAST = (0, 3, inf)  # hubs: of every relation, of some, none
-AT_ONCE = (1, inf)  # rows that wait to be sent
+AT_ONCE = (1, inf)  # rows that wait to be sent, and heads that are summed
 
 
 @contextmanager
@@ -41,6 +41,7 @@ def forced(seed: int) -> Iterator[int]:
             (placement, "SMALL", small),
             (hubs, "LEAST", least),
             (rounds, "AT_ONCE", at_once),
+            (rounds, "SUMMED", at_once),
         ):
             stack.enter_context(patch.object(module, name, value))
         yield int(shards)

@@ -121,10 +121,24 @@ def test_a_local_session_has_half_of_the_memory_and_ends_when_that_is_not_enough
     assert "spark.driver.memory" in (caught.value.diagnostics[0].help or "")
 
 
+def test_a_master_that_does_not_answer_is_named(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(_: object) -> None:
+        raise RuntimeError("Cannot call methods on a stopped SparkContext. This stopped SparkContext was created at: …")
+
+    monkeypatch.setattr(type(spark), "getActiveSession", lambda: None)
+    monkeypatch.setattr(type(spark.builder), "getOrCreate", fail)
+    monkeypatch.setattr(session, "_launch", lambda conf: None)
+    with pytest.raises(SparkFailure, match=r"the master spark://127\.0\.0\.1:1 does not answer"):
+        session.spark_session(SparkOptions("spark://127.0.0.1:1"))
+
+
 def test_the_session_of_the_process_is_used_again(spark: SparkSession) -> None:
     assert session.spark_session().sparkContext is spark.sparkContext  # a stream has one of its own
     assert session.spark_session(spark) is spark
-    assert session.spark_session(SparkOptions(conf={"spark.holdfast.test": "1"})).conf.get("spark.holdfast.test") == "1"
+    assert (
+        session.spark_session(SparkOptions(conf={"spark.holdfast.tls": "false"})).conf.get("spark.holdfast.tls")
+        == "false"
+    )
     with pytest.raises(UsageError, match=r"this process already has a Spark session on local\[.*\]"):
         session.spark_session(SparkOptions("spark://elsewhere:7077"))
     with pytest.raises(UsageError, match=r"spark\.driver\.memory cannot be set while Spark runs"):

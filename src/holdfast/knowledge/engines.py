@@ -30,7 +30,7 @@ def backend_factory(engine: EngineChoice, progress: Progress) -> Factory:
     """The factory of the backend; loads Spark or the kernels now."""
     if not _is_engine(engine):
         kinds = "memory, parted, parted[4], spark, spark[4], a Spark session, or a factory of backends"
-        help = similar(str(engine), ENGINES) or f"an engine is {kinds}"
+        help = ("[" not in str(engine) and similar(str(engine), ENGINES)) or f"an engine is {kinds}"
         raise UsageError(Diagnostic("E0916", f"unknown engine {engine}", help=help))
     if callable(engine):
         return engine

@@ -75,7 +75,7 @@ MUTANTS = [
         ),
         (0, "plans of no hubs stay", Balance._add, "self._forget_plans()", "pass"),
         (0, "copies of no hubs stay", Balance._add, "placement.stale.update(", "set().update("),
-        (0, "relations with facts spread them too", Balance.first_facts, "if not known.get(relation)", ""),
+        (0, "relations with facts spread them too", Balance.first_hubs, "if not known.get(relation)", ""),
         (0, "facts that move lose their counters", Moving.finish, "numbers[:, 1], numbers[:, 2]", "0, 0"),
         (0, "facts that move stay", Moving.finish, "table.status[gone] = 0", "pass"),
         (
@@ -118,6 +118,13 @@ MUTANTS = [
             "return False",
         ),
         (0, "heads that were summed are lost", Round._exchange, "if is_done else ()", "if not is_done else ()"),
+        (
+            25,
+            "heads of which there are many are lost",
+            Round._sum_or_send,
+            "self._send_sums(predicate, route, sums)",
+            "list(sums.taken())",
+        ),
         (
             0,
             "what was sent is sent again",

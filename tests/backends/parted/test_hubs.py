@@ -13,7 +13,7 @@ import pytest
 import holdfast
 from holdfast import Update
 from holdfast.backends.parted import hubs, placement
-from holdfast.backends.parted.hubs import hubs_of
+from holdfast.backends.parted.hubs import FrequentValues, hubs_of
 from holdfast.backends.parted.moving import Moving
 from holdfast.backends.parted.primaries import joined_columns
 from holdfast.backends.parted.shard import Shard
@@ -128,6 +128,27 @@ def agree_when_values_become_frequent(algorithm: str) -> holdfast.KnowledgeBase:
             kb.apply(update, algorithm=algorithm)
         same(memory, parted)
     return parted
+
+
+# --- frequent values -----------------------------------------------------------------------------------
+
+
+def test_what_is_frequent_is_found_batch_by_batch() -> None:
+    """As in all rows at once, though a value may be frequent in a few batches only."""
+    for parts in (2, 7):
+        agree_batch_by_batch(parts)
+
+
+def agree_batch_by_batch(parts: int) -> None:
+    """The values in the first column come one after the other; in the second, one is in half of all rows."""
+    dice = np.random.default_rng(parts)
+    rows = np.stack([np.arange(60_000) // 20_000, dice.integers(0, 50, 60_000) * dice.integers(0, 2, 60_000)], axis=1)
+    seen = FrequentValues(parts)
+    for start in range(0, len(rows), 1_000):
+        seen.see("p", rows[start : start + 1_000], (0, 1))
+    seen.see("q", rows[:500], (0,))
+    assert set(seen.found(10_000)) == {"p"}
+    assert set(seen.found(10_000)["p"]) == set(hubs_of(rows, (0, 1), parts, 10_000)) == {0, 1, 2}
 
 
 # --- the spread ----------------------------------------------------------------------------------------

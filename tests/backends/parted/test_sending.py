@@ -89,6 +89,41 @@ def agree_with_equal_heads() -> None:
     assert sum(shard.traffic.rows for shard in shards_of(kb)) <= 10 * 3
 
 
+def test_equal_heads_are_found_where_others_are_between(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 30,000 instances in turn, each 1,500th has the same head."""
+    monkeypatch.setattr(placement, "SMALL", 0)
+    text = ".decl p(x: number, y: number) .decl q(x: number, y: number) .decl r(a: number)\n"
+    text += "r(a) :- p(x, a), q(x, _)."
+    facts = {"p": [(n, n % 1_500) for n in range(30_000)], "q": [(n, 0) for n in range(30_000)]}
+    kb = opened(text, facts, "parted[2]")
+    same(opened(text, facts, "memory"), kb)
+    assert sum(shard.traffic.instances for shard in shards_of(kb)) == 30_000
+    assert sum(shard.traffic.rows for shard in shards_of(kb)) <= 1_500 * 2
+
+
+@pytest.mark.parametrize("alike", [1, 20])
+def test_heads_that_are_summed_do_not_wait_for_the_end_of_a_round(alike: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first heads are equal, so all are summed.  Of the others each has so many instances, one after the other: if
+    it is one, they are not summed for long."""
+    monkeypatch.setattr(buffers, "BATCH", 200)
+    monkeypatch.setattr(placement, "SMALL", 0)
+    monkeypatch.setattr(rounds, "_SAMPLE", 50)
+    text = ".decl p(x: number, y: number) .decl q(x: number, y: number) .decl r(a: number)\n"
+    text += "r(a) :- p(x, a), q(x, _)."
+    p = [(n, 0) for n in range(500)] + [(n, n) for n in range(500, 6_000)]
+    facts = {"p": p, "q": [(x, y) for x, _ in p for y in range(alike)]}
+    summed, moved = {}, {}
+    for most in (300, 10**9):
+        monkeypatch.setattr(rounds, "SUMMED", most)
+        kb = opened(text, facts, "parted[3]")
+        same(opened(text, facts, "memory"), kb)
+        summed[most] = max(shard.traffic.most_summed for shard in shards_of(kb))
+        moved[most] = sum(shard.traffic.rows for shard in shards_of(kb))
+    assert summed[300] <= 500
+    assert summed[10**9] > 1_500
+    assert moved[300] <= 1.1 * moved[10**9]
+
+
 # --- limits --------------------------------------------------------------------------------------------
 
 

@@ -67,6 +67,24 @@ def test_tasks_that_do_not_come_are_not_waited_for_for_ever(stage: Stage, monkey
     del kept
 
 
+def test_a_job_may_be_ended_by_its_own_thread(tmp_path: Path) -> None:
+    """Python collects garbage in any thread, and a knowledge base that is garbage is closed."""
+
+    class Ending(Stage):
+        def _run_tasks(self, task: TaskSettings) -> None:
+            super()._run_tasks(task)
+            self.end(b"over")
+
+    stage = Ending(tmp_path)
+    came = stage.come(0, 10)
+    stage.come(1, 11)
+    stage.arrivals()
+    stage._is_over.set()
+    stage._thread.join()
+    assert came.recv_bytes() == b"over"
+    assert stage._failure is None
+
+
 def test_the_address_from_which_another_is_reached() -> None:
     assert own_address((LOOPBACK, 9)) == LOOPBACK
 

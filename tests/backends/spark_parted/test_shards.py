@@ -8,13 +8,16 @@ from __future__ import annotations
 import gc
 import os
 import signal
+import socket
 import time
 from collections.abc import Callable
 from itertools import count, pairwise
+from multiprocessing.connection import Connection
 from pathlib import Path
 from random import Random
 from threading import Lock
 from typing import Any, TypeAlias
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import pytest
@@ -132,6 +135,29 @@ def test_any_rules_while_workers_die(workers: Workers, parts: int, tasks: int, m
     workers.risk, workers.tasks = 0.004, tasks
     take(workers, 10, parts, count(parts * 300_000))
     assert workers.killed > 2
+
+
+@pytest.mark.parametrize(("parts", "tasks"), [(2, 2), (5, 3)])
+@pytest.mark.usefixtures("small_amounts")
+def test_any_rules_while_connections_break(
+    direct: Workers, parts: int, tasks: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those of tasks with the driver and with each other; the workers live on."""
+    monkeypatch.setattr(crew, "_TRIES", 200)
+    direct.tasks, dice, send = tasks, Random(parts), Connection.send_bytes
+    sent, broken = WeakKeyDictionary[Connection, int](), list[Connection]()
+
+    def breaking(self: Connection, data: bytes) -> None:
+        sent[self] = sent.get(self, 0) + 1
+        if sent[self] > 2 and dice.random() < 0.002:  # both sides know each other
+            broken.append(self)
+            with socket.socket(fileno=os.dup(self.fileno())) as opened:
+                opened.shutdown(socket.SHUT_RDWR)
+        send(self, data)
+
+    monkeypatch.setattr(Connection, "send_bytes", breaking)
+    take(direct, 10, parts, count(parts * 500_000))
+    assert len(broken) > 2
 
 
 @slowly

@@ -15,11 +15,13 @@ import pytest
 
 import holdfast
 from holdfast import errors
+from holdfast.backends.parted import hubs
 from holdfast.backends.spark_parted.crew import SparkCrew
 from holdfast.backends.spark_parted.jobs import DIRECT, SHUFFLE, LostError
 from holdfast.backends.spark_parted.store import SparkPartedBackend, _exchange, job_settings
 from holdfast.errors import HoldfastError
 from holdfast.values import Iri
+from tests.backends.parted.test_hubs import SALES, SALES_FACTS
 from tests.equivalence.checking import run
 from tests.equivalence.reference import counters_of
 from tests.equivalence.runs import lanes_of, script_of
@@ -197,6 +199,47 @@ def test_a_level_of_a_proof_is_one_job(spark: SparkSession, monkeypatch: pytest.
     assert jobs() - first <= 3
 
 
+@pytest.mark.parametrize("exchange", [DIRECT, SHUFFLE], indirect=True)
+def test_dataframes_in_which_most_rows_have_one_value(
+    spark: SparkSession, exchange: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The shards share them from the first update on, also when a worker is lost after they were dealt."""
+    monkeypatch.setattr(hubs, "LEAST", 100)
+    ask, dealt = SparkCrew._ask, list[int]()
+
+    def losing(self: SparkCrew, job: Any, commands: Any, step: int) -> Any:
+        replies = ask(self, job, commands, step)
+        if any(command[0] == "deal" for command in commands):
+            dealt.append(len(dealt))
+            if exchange == DIRECT and len(dealt) == 1:
+                raise LostError("lost")
+        return replies
+
+    monkeypatch.setattr(SparkCrew, "_ask", losing)
+    given = {name: spark.createDataFrame(rows, columns_of(SALES, name)) for name, rows in SALES_FACTS.items()}
+    kb = holdfast.from_text(SALES, given if exchange == DIRECT else None, engine="spark[3]", modules=())
+    if exchange == SHUFFLE:  # they come with an update
+        kb.what_if(holdfast.Update(insert={"sale": given["sale"]}))
+        kb.apply(holdfast.Update(insert=given))
+    here = holdfast.from_text(SALES, SALES_FACTS, modules=())
+    assert len(dealt) == (2 if exchange == DIRECT else 1)  # what is rolled back leaves the hubs
+    sizes = kb._backend._driver.ask("sizes", ("kept", "explicit"))  # type: ignore[attr-defined]
+    assert sum(each["sale"] for each in sizes) == len(SALES_FACTS["sale"])
+    assert max(each["sale"] for each in sizes) < 0.4 * len(SALES_FACTS["sale"])
+    some = SALES_FACTS["sale"][:300]
+    kb.apply(holdfast.Update(delete={"sale": spark.createDataFrame(some, columns_of(SALES, "sale"))}))
+    here.apply(holdfast.Update(delete={"sale": some}))
+    for name in here.relations:
+        assert set(kb[name]) == set(here[name]), name
+    if exchange == DIRECT:
+        assert counters_of(kb) == counters_of(here)
+
+
+def columns_of(text: str, name: str) -> str:
+    """A relation's columns, all numbers, as Spark declares them."""
+    return ", ".join(f"{column} long" for column in holdfast.from_text(text)[name].columns)
+
+
 def test_functors_of_users() -> None:
     holdfast.functor(_shouted, name="shouted")
     program = ".functor shouted(symbol): symbol\n.decl p(s: symbol)\n.decl q(s: symbol)\nq(@shouted(s)) :- p(s)."
@@ -241,6 +284,16 @@ def test_a_setting_that_has_no_meaning_is_refused(spark: SparkSession, name: str
     spark.conf.set(f"spark.holdfast.{name}", value)
     with pytest.raises(errors.UsageError, match=expected):
         holdfast.from_text(CLOSURE, engine=spark)
+
+
+def test_an_unknown_setting_is_refused(spark: SparkSession) -> None:
+    spark.conf.set("spark.holdfast.task", "1")
+    try:
+        with pytest.raises(errors.UsageError, match=r"unknown setting spark\.holdfast\.task") as refused:
+            holdfast.from_text(CLOSURE, engine=spark)
+        assert refused.value.diagnostics[0].help == "did you mean tasks?"
+    finally:
+        spark.conf.unset("spark.holdfast.task")
 
 
 def test_tls_may_be_written_as_sparks_own_settings(spark: SparkSession) -> None:

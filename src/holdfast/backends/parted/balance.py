@@ -27,14 +27,24 @@ class Balance:
 
     def first_facts(self, rows: Mapping[str, Codes], relations: Iterable[str]) -> None:
         """Before the first facts of a relation are placed, spread their hubs at once."""
-        placement = self._placement
-        for name, codes in rows.items():
-            columns = {placement.primary[name], *placement.joined.get(name, ())} - {ON_ONE}
-            found = hubs_of(codes, columns, placement.parts, self.least)
-            if not np.isin(found, placement.hubs).all():
+        parts = self._placement.parts
+        found = {name: hubs_of(codes, self.columns(name), parts, self.least) for name, codes in rows.items()}
+        self.first_hubs(found, relations)
+
+    def columns(self, name: str) -> set[int]:
+        """The columns of a relation in which hubs matter."""
+        return {self._placement.primary[name], *self._placement.joined.get(name, ())} - {ON_ONE}
+
+    def first_hubs(self, found: Mapping[str, Hubs], relations: Iterable[str]) -> bool:
+        """Spread the hubs of the first facts of relations; gives whether there are new ones."""
+        are_new = False
+        for name, values in found.items():
+            if not np.isin(values, self._placement.hubs).all():
                 known = summed(self._driver.ask("known"))
                 if not known.get(name):
-                    self._add(found, [relation for relation in relations if not known.get(relation)])
+                    self._add(values, [relation for relation in relations if not known.get(relation)])
+                    are_new = True
+        return are_new
 
     def _add(self, found: Hubs, spreading: Iterable[str]) -> None:
         """Declare more values as hubs; the given relations, which have no rows yet, spread their facts."""

@@ -135,10 +135,14 @@ class Driver:
         number = next(self._numbers)
         return HeldFacts(self, number, summed(self.ask("given", number, rows, known)))
 
-    def loaded(self, files: Mapping[str, Sequence[str]]) -> HeldFacts:
-        """Rows in files, by predicate, as a set of facts; only for shards that can read the files."""
+    def loaded(self, files: Mapping[str, Sequence[str]], *, are_placed: bool) -> HeldFacts:
+        """Rows in files, by predicate, as a set of facts; only for shards that can read the files.  Each shard has
+        files; if hubs were found in them, its rows are not all its own."""
         number = next(self._numbers)
-        return HeldFacts(self, number, summed(self.ask("load", number, files)))
+        if are_placed:
+            return HeldFacts(self, number, summed(self.ask("load", number, files)))
+        columns = {name: self._placement.primary[name] for name in files}
+        return HeldFacts(self, number, summed(self.ask("deal", number, files, columns)))
 
     def _held(self, command: str, *arguments: Any) -> HeldFacts:
         number = next(self._numbers)

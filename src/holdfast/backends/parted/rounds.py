@@ -40,10 +40,11 @@ from holdfast.values.dictionary import Dictionary
 if TYPE_CHECKING:
     from holdfast.backends.parted.shard import Shard
 
-_SAMPLE = 1_024  # heads in the sample that shows whether many are equal
+_SAMPLE, _LARGEST = 1 << 10, 1 << 13  # heads in the sample that shows whether many are equal: at least, at most
 _ALIKE = 0.5  # share of distinct heads; above it, summing equal heads does not pay
 _MOST = 2**31 - 1
 AT_ONCE = 1 << 16  # outgoing rows; when more wait, they are sent before others are computed
+SUMMED = 1 << 20  # distinct heads of a predicate that are summed; with more, all are sent
 
 
 @dataclass
@@ -54,6 +55,8 @@ class Traffic:
     rows: int = 0
     nbytes: int = 0
     most_waiting: int = 0
+    most_summed: int = 0
+    """The most distinct heads of one predicate that waited."""
 
 
 Emitted: TypeAlias = str | tuple[int, int]
@@ -103,9 +106,21 @@ class HeadSums:
     def _empty(self) -> None:
         self._table = Table("heads", self._arity)
         self._times: NDArray[np.int64] = np.zeros(0, np.int64)
+        self._added = 0
+
+    @property
+    def size(self) -> int:
+        """The number of distinct heads."""
+        return self._table.size
+
+    @property
+    def are_alike(self) -> bool:
+        """Whether many of the heads were equal."""
+        return self._table.size <= _ALIKE * self._added
 
     def add(self, rows: Rows) -> None:
         """Add heads."""
+        self._added += len(rows)
         ids = self._table.intern(np.ascontiguousarray(rows))
         if self._table.size > len(self._times):
             self._times = padded(self._times, 2 * self._table.size)
@@ -123,8 +138,8 @@ class HeadSums:
 def distinct_share(rows: Rows) -> float:
     """The share of distinct heads, estimated from the first of them."""
     sample = Table("sample", rows.shape[1])
-    sample.intern(np.ascontiguousarray(rows[:_SAMPLE]))
-    return sample.size / min(len(rows), _SAMPLE)
+    sample.intern(np.ascontiguousarray(rows[:_LARGEST]))
+    return sample.size / min(len(rows), _LARGEST)
 
 
 class Round:
@@ -254,8 +269,16 @@ class Round:
         if sums is not None:
             sums.add(rows)
             self.shard.watch.batch(0)
+            self.shard.traffic.most_summed = max(self.shard.traffic.most_summed, sums.size)
+            if sums.size > SUMMED:
+                self._sums[place] = sums if sums.are_alike else None
+                self._send_sums(predicate, route, sums)
         else:
             self._send(predicate, np.hstack([rows, np.ones((len(rows), 1), np.int64)]), route)
+
+    def _send_sums(self, predicate: str, route: Route, sums: HeadSums) -> None:
+        for rows in sums.taken():
+            self._send(predicate, rows, route)
 
     def _send(self, what: Emitted, rows: Rows, route: Route) -> None:
         parts = self.shard.parts
@@ -303,8 +326,7 @@ class Round:
         """Send the waiting rows; returns whether a shard has more to send."""
         for (predicate, route), sums in self._sums.items() if is_done else ():
             if sums is not None:
-                for rows in sums.taken():
-                    self._send(predicate, rows, route)
+                self._send_sums(predicate, route, sums)
         boxes, self._boxes, self._waiting = self._boxes, [[] for _ in self._boxes], 0
         came = self.shard.exchanged([(is_done, box) for box in boxes])
         for _, box in came:

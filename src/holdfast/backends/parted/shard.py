@@ -55,7 +55,9 @@ FactCounts: TypeAlias = dict[str, int]
 LASTING: Final = ("explicit", "materialisation")
 OF_UPDATES: Final = ("deleted", "added", "checked", "proved", "delayed")
 COUNTERS: Final = ("nonrecursive", "recursive")
-EXCHANGING: Final = frozenset({"apply", "apply_ranked", "expand", "spread", "copy", "move"})  # commands that move rows
+EXCHANGING: Final = frozenset(
+    {"apply", "apply_ranked", "expand", "spread", "copy", "move", "deal"}
+)  # commands that move rows
 NO_SET: Final[SetTree] = ("of", ("kept", "explicit"), ())
 
 

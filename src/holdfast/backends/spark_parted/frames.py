@@ -16,6 +16,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import BooleanType, DecimalType, DoubleType, LongType, StringType, StructField, StructType
 
 from holdfast.backends.parted.handles import PartedFacts
+from holdfast.backends.parted.hubs import FrequentValues
 from holdfast.backends.parted.partition import Hubs, routed
 from holdfast.backends.spark_parted.columns import checked_frame, spark_type, types_of, value_of
 from holdfast.backends.spark_parted.jobs import SHUFFLE, JobSettings
@@ -33,6 +34,7 @@ from holdfast.values.dictionary import Codes, Dictionary, encode_distinct, float
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from pyspark.sql import Row
 
     from holdfast.backends.spark_parted.store import SparkPartedBackend
 
@@ -56,12 +58,14 @@ def with_records(
 
 @dataclass(frozen=True)
 class GivenFrame:
-    """A DataFrame with facts of a relation, the column that places them, and the values whose facts are spread."""
+    """A DataFrame with facts of a relation, the column that places them, the values whose facts are spread, and the
+    columns in which others may be frequent."""
 
     frame: DataFrame
     relation: Relation
     column: int
     hubs: Hubs
+    joined: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -70,7 +74,8 @@ class IntakeSettings:
 
     driver: SocketAddress | None  # None: tasks have no connections
     key: JobKey
-    kinds: tuple[tuple[tuple[Type, ...], int, Hubs], ...]  # of each frame: the types of its columns, and its places
+    kinds: tuple[tuple[tuple[Type, ...], int, Hubs, tuple[int, ...]], ...]
+    """Of each frame: the types of its columns, its places, and what is joined."""
     parts: int
     path: str  # of its files, without their numbers
 
@@ -87,8 +92,9 @@ class IntakeSettings:
 
 def taken_in(
     settings: JobSettings, dictionary: Dictionary, given: Sequence[GivenFrame]
-) -> tuple[dict[str, list[str]], int]:
-    """Files with the facts of DataFrames, by predicate, encoded by the tasks that compute them, and the number of rows.
+) -> tuple[dict[str, list[str]], int, FrequentValues]:
+    """Files with the facts of DataFrames, by predicate, encoded by the tasks that compute them; the number of rows, and
+    the values that are frequent in them.
 
     The end of each file's name is the number of the shard.  Frames with the same types of columns are read by one job,
     since jobs cost more than rows.
@@ -96,26 +102,30 @@ def taken_in(
     groups: dict[tuple[str, ...], list[GivenFrame]] = {}
     for each in given:
         groups.setdefault(tuple(map(spark_type, types_of(each.relation))), []).append(each)
-    key, files, total = new_key(settings.identity), dict[str, list[str]](), 0
+    key, files, frequent = new_key(settings.identity), dict[str, list[str]](), FrequentValues(settings.parts)
     door = None
     if settings.exchange != SHUFFLE:
         door = Door(settings.host, key, lambda connection, _: serve_values(connection, dictionary))
     try:
         for group in groups.values():
             path = str(Path(settings.folder) / f"given-{secrets.token_hex(8)}")
-            kinds = tuple((each.relation.types, each.column, each.hubs) for each in group)
+            kinds = tuple((each.relation.types, each.column, each.hubs, each.joined) for each in group)
             intake = IntakeSettings(door.address if door else None, key, kinds, settings.parts, path)
-            for number, file, rows in _made(intake, group, dictionary):
-                files.setdefault(group[number].relation.name, []).append(file)
-                total += rows
+            for made in _made(intake, group, dictionary):
+                name = group[made["frame"]].relation.name
+                if made["path"]:
+                    files.setdefault(name, []).append(made["path"])
+                    frequent.rows[name] += made["rows"]
+                else:
+                    frequent.times[name, made["column"], made["value"]] += made["rows"]
     finally:
         if door is not None:
             door.close()
-    return files, total
+    return files, frequent.rows.total(), frequent
 
 
-def _made(intake: IntakeSettings, group: Sequence[GivenFrame], dictionary: Dictionary) -> list[tuple[int, str, int]]:
-    """The files that a job writes: the number of the frame, the path, and the number of rows."""
+def _made(intake: IntakeSettings, group: Sequence[GivenFrame], dictionary: Dictionary) -> list[Row]:
+    """What a job has made: files, and frequent values with the number of their rows."""
     from pyspark.sql import functions as F  # noqa: N812
 
     names = ", ".join(sorted({each.relation.display for each in group}))
@@ -128,9 +138,8 @@ def _made(intake: IntakeSettings, group: Sequence[GivenFrame], dictionary: Dicti
         if len(group) > 1:
             together = together.coalesce(_TASKS * intake.parts)
         with _codes_known(intake, together, dictionary):
-            schema = "frame int, path string, rows bigint"
-            made = together.mapInArrow(lambda batches: _take_in(intake, batches), schema).collect()
-    return [(row["frame"], row["path"], row["rows"]) for row in made]
+            schema = "frame int, path string, rows bigint, column int, value bigint"
+            return together.mapInArrow(lambda batches: _take_in(intake, batches), schema).collect()
 
 
 @contextmanager
@@ -186,22 +195,25 @@ def _take_in(intake: IntakeSettings, batches: Iterator[pa.RecordBatch]) -> Itera
     import pyarrow as pa
 
     parts: dict[tuple[int, int], list[Codes]] = {}
+    frequent = FrequentValues(intake.parts)
     with _codes_of(intake) as codes_of:
         for batch in batches:
             for number, rows in _encoded(intake, batch, codes_of):
-                _, column, hubs = intake.kinds[number]
+                _, column, hubs, joined = intake.kinds[number]
+                frequent.see(str(number), rows, joined if intake.parts > 1 else ())
                 for shard, some in enumerate(routed(rows, column, intake.parts, hubs)):
                     parts.setdefault((number, shard), []).append(some)
-    name, numbers, paths, sizes = f"{intake.path}-{secrets.token_hex(4)}", list[int](), list[str](), list[int]()
+    name = f"{intake.path}-{secrets.token_hex(4)}"
+    made = [(int(number), "", times, column, value) for (number, column, value), times in frequent.times.items()]
     for (number, shard), several in parts.items():
         rows = np.concatenate(several)
         if len(rows):
-            numbers.append(number)
-            paths.append(f"{name}-{number}-{shard}.npy")
-            sizes.append(len(rows))
-            np.save(paths[-1], rows)
-    columns = [pa.array(numbers, pa.int32()), pa.array(paths, pa.string()), pa.array(sizes, pa.int64())]
-    yield pa.RecordBatch.from_arrays(columns, ["frame", "path", "rows"])
+            path = f"{name}-{number}-{shard}.npy"
+            made.append((number, path, len(rows), 0, 0))
+            np.save(path, rows)
+    names, kinds = ["frame", "path", "rows", "column", "value"], ["int32", "string", "int64", "int32", "int64"]
+    columns = [pa.array([row[place] for row in made], kind) for place, kind in enumerate(kinds)]
+    yield pa.RecordBatch.from_arrays(columns, names)
 
 
 def _encoded(intake: IntakeSettings, batch: pa.RecordBatch, codes_of: CodesOf) -> Iterator[tuple[int, Codes]]:
@@ -210,7 +222,7 @@ def _encoded(intake: IntakeSettings, batch: pa.RecordBatch, codes_of: CodesOf) -
 
     frames = batch.column(batch.num_columns - 1)
     for number in pc.unique(frames).to_pylist():
-        some, (types, _, _) = batch.filter(pc.equal(frames, number)), intake.kinds[number]
+        some, (types, *_) = batch.filter(pc.equal(frames, number)), intake.kinds[number]
         codes = np.empty((some.num_rows, len(types)), np.int64)
         for place, type in enumerate(types):
             codes[:, place] = _encoded_column(some.column(place), type, codes_of)

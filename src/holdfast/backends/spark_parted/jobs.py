@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from multiprocessing.connection import wait
-from threading import Thread
+from threading import Thread, current_thread
 from typing import TYPE_CHECKING, Any
 
 from holdfast.backends.spark_parted.holding import Assignment, ShardReply, Shares
@@ -235,6 +235,7 @@ class ShardJob:
 
     def _close(self) -> None:
         self._door.close()
-        self._thread.join(_END)
+        if current_thread() is not self._thread:  # where a collection of garbage may close the knowledge base
+            self._thread.join(_END)
         for link in self._links:
             shut(link)

@@ -26,7 +26,7 @@ from holdfast.backends.memory.counters import MemoryCounters
 from holdfast.backends.memory.execution.buffers import Weights
 from holdfast.backends.memory.facts import Momentary, Tables
 from holdfast.backends.parted.exchange import Exchange
-from holdfast.backends.parted.partition import Hubs
+from holdfast.backends.parted.partition import Hubs, routed
 from holdfast.backends.parted.shard import FactCounts, SetTree, Shard, ShardCommand
 from holdfast.backends.protocol import Watch
 from holdfast.backends.spark_parted.images import image_path, map_image, write_image
@@ -306,11 +306,24 @@ class RecordedShard(Shard):
 
     def do_load(self, number: int, files: Mapping[str, Sequence[str]]) -> FactCounts:
         """Hold facts that are in files, each shard those that end with its number."""
+        return self._hold(number, self.facts(self._loaded(files)).snapshot())
+
+    def do_deal(self, number: int, files: Mapping[str, Sequence[str]], columns: Mapping[str, int]) -> FactCounts:
+        """As `load`; the relations are placed by these columns, and spread hubs that the files do not spread."""
+        boxes: list[dict[str, Rows]] = [{} for _ in range(self.parts)]
+        for name, rows in self._loaded(files).items():
+            for box, some in zip(boxes, routed(rows, columns[name], self.parts, self.spread[name]), strict=True):
+                box[name] = some
+        came = self.exchanged(boxes)
+        found = {name: np.concatenate([box[name] for box in came]) for name in files}
+        return self._hold(number, self.facts(found).snapshot())
+
+    def _loaded(self, files: Mapping[str, Sequence[str]]) -> dict[str, Rows]:
         found, end = dict[str, Rows](), f"-{self.number}.npy"
         for name, paths in files.items():
             parts = [load_rows(path) for path in paths if path.endswith(end)]
             found[name] = np.concatenate(parts) if parts else np.empty((0, self.relations[name].arity), np.int64)
-        return self._hold(number, self.facts(found).snapshot())
+        return found
 
     def do_write(self, predicate: str, tree: SetTree, name: str) -> str:
         """Write the rows of a set; gives the file."""

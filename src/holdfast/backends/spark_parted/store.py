@@ -28,6 +28,7 @@ from holdfast.formats.fact_data import is_spark_frame
 from holdfast.plans.model import AnyPlan, Plan
 from holdfast.program.impact import AnyRule
 from holdfast.program.model import Relation
+from holdfast.program.similar import similar
 from holdfast.quick_dataclass import dataclass
 from holdfast.spark_session import spark_errors
 from holdfast.user_functors import UserFunctor, functors_of, registered
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
 
 N = TypeVar("N", int, float)
 TLS = "spark.holdfast.tls"
-_MESSAGE, _JOB = 8_000, 2_000_000  # rule instances that take as long, on two cores
+_MESSAGE, _JOB = 8_000, 100_000  # rule instances that take as long, on two cores
 _ENCRYPTING = "spark.network.crypto.enabled", "spark.ssl.enabled"
 """Settings of sessions that want connections to be encrypted."""
 
@@ -108,7 +109,7 @@ class SparkPartedBackend(PartedBackend, ModuleBudget, Frames, HoldingCores):
 
     @property
     def request_cost(self) -> int:  # type: ignore[override]
-        """Rule instances that take as long as a message or a job: decision 0072."""
+        """Rule instances that take as long as a message or a job: decisions 0072 and 0085."""
         return _JOB if self._settings.exchange == SHUFFLE else _MESSAGE
 
     # --- transactions ----------------------------------------------------------------------------------
@@ -196,14 +197,21 @@ class SparkPartedBackend(PartedBackend, ModuleBudget, Frames, HoldingCores):
         """
         rows = with_records(rows, frames, self.relations, self.dictionary)
         given = [
-            GivenFrame(frame, self.relations[name], self.placement.primary[name], self.placement.spreads(name))
+            GivenFrame(
+                frame,
+                self.relations[name],
+                self.placement.primary[name],
+                self.placement.spreads(name),
+                tuple(sorted(self._balance.columns(name))),
+            )
             for name, several in frames.items()
             for frame in several
             if Type.RECORD not in self.relations[name].types
         ]
         release_idle()  # the jobs that read them need cores
-        files, read = taken_in(self._settings, self.dictionary, given)
-        found = self._driver.loaded(files)
+        files, read, frequent = taken_in(self._settings, self.dictionary, given)
+        are_new = self._balance.first_hubs(frequent.found(self._balance.least), self.relations)
+        found = self._driver.loaded(files, are_placed=not are_new)
         number = sum(map(len, rows.values())) + read
         return ((self.facts(rows) | found).snapshot() if rows else found), number
 
@@ -269,6 +277,26 @@ def _packed(functor: UserFunctor, rule: AnyRule) -> bytes:
         raise UsageError(Diagnostic("E0917", message, rule.span, help=help)) from error
 
 
+_SETTINGS = (
+    *(field.name for field in fields(ShardOptions)),
+    "shards",
+    "tasks",
+    "exchange",
+    "directory",
+    "tls",
+    "images",
+)
+
+
+def _refuse_unknown(session: SparkSession) -> None:
+    """A slip in the name of a setting would leave the default."""
+    for key in session.conf.getAll:
+        name = key.removeprefix("spark.holdfast.")
+        if name != key and name not in _SETTINGS:
+            help = similar(name, _SETTINGS) or f"the settings are {', '.join(sorted(_SETTINGS))}"
+            raise UsageError(Diagnostic("E1004", f"unknown setting {key}", help=help))
+
+
 def spark_parted(session: SparkSession, parts: int | None) -> Engine:
     """Makes backends on the executors of a session."""
 
@@ -296,6 +324,7 @@ def _number(name: str, text: str, kind: Callable[[str], N]) -> N:
 def job_settings(session: SparkSession, parts: int | None) -> JobSettings:
     """What the jobs of a knowledge base need; refuses a session in which they cannot run."""
     context = _context(session)
+    _refuse_unknown(session)
     exchange = _exchange(session, context.getConf())
     is_local = context.master.startswith("local")
     cores = slots(context) if is_local and exchange == DIRECT else 0
@@ -361,7 +390,7 @@ def _context(session: SparkSession):  # type: ignore[no-untyped-def]
     try:
         return session.sparkContext
     except Exception:
-        raise _refused("a session of Spark Connect has no barrier stages") from None
+        raise _refused("a session of Spark Connect has no Spark context") from None
 
 
 def _count(session: SparkSession, name: str) -> int:
