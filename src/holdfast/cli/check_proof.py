@@ -23,14 +23,13 @@ def check_proof(
 
     The checker reads the rules and the facts and trusts nothing else.  The exit code is 1 if it rejects the proof.
     """
-    from holdfast.explanations.checker import check_proof as check
-    from holdfast.knowledge.explaining import given_facts
+    from holdfast.knowledge.proof_checks import check_proof as check
     from holdfast.language import parse
 
     for path in facts:
         files.existing(path)
     rules = parse(files.read_text(program), files.shown_name(program), options.preprocessing(macro, include))
     text = files.read_text(proof)
-    shown = check(text, rules, given_facts(rules, facts))
+    shown = check(text, rules, facts)
     is_absent = "absent" in json.loads(text)
     terminal.line(f"the certificate is right: no fact {shown} holds" if is_absent else f"the proof is right: {shown}")

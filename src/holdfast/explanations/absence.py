@@ -14,7 +14,7 @@ from holdfast.explanations.short_names import ShortNames
 from holdfast.explanations.terms import NoValue, text_of
 from holdfast.explanations.written_rules import RuleHead
 from holdfast.language import tree
-from holdfast.language.printer import show_formula, show_rule, show_term
+from holdfast.language.printer import show_formula, show_term
 from holdfast.language.syntax import conjuncts, has_wildcard, variables
 from holdfast.quick_dataclass import dataclass
 
@@ -189,7 +189,7 @@ def obstacle(source: Matcher, rule: RuleHead, pattern: FactPattern) -> Obstacle 
         return None
     body = [*conjuncts(rule.body), *start[1]]
     given, waiting, held = [start[0]], list(body), 0
-    total, text = len(waiting), show_rule(tree.Rule(rule.rule.heads, rule.rule.body, span=rule.rule.span))
+    total, text = len(waiting), rule.text
     better = source.group((source.name(rule.head.name), pattern))
     if better is not None and (rows := source.facts(better[0], [better[1]])[0]):
         fails = f"the best that is offered is {fact_text((better[0], rows[0]))}"

@@ -9,10 +9,10 @@ from html import escape
 from typing import Any, TypeAlias
 
 from holdfast.errors import LimitReached, Span
-from holdfast.explanations.checker import ASSERTED
 from holdfast.explanations.matching import ANY, Fact
 from holdfast.explanations.short_names import FULL_NAMES, ShortNames
 from holdfast.explanations.terms import text_of
+from holdfast.language.editing import ASSERTED
 from holdfast.quick_dataclass import dataclass
 
 MOST_SHOWN = 8
