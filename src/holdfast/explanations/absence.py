@@ -47,7 +47,8 @@ class Obstacle:
     def lines(self) -> Iterator[str]:
         """What fails, in words."""
         ways = f", in {self.ways:,} way{'s' if self.ways > 1 else ''}" if self.held else ""
-        before = f"{self.held} of {self.conditions} conditions hold{ways}, but " if self.held else ""
+        holds = "holds" if self.held == 1 else "hold"
+        before = f"{self.held} of {self.conditions} conditions {holds}{ways}, but " if self.held else ""
         yield f"{before}{self.fails}"
         if self.nearest:
             yield f"nearest: {', '.join(self.nearest)}"
@@ -224,7 +225,7 @@ def _failure(source: Matcher, item: tree.Formula, given: list[Binding]) -> tuple
         case tree.Negation(operand=tree.Atom() as atom) if (pattern := known_pattern(source, atom, b)) is not None:
             name = source.name(atom.name)
             row = next(iter(next(iter(source.lookup(name, [pattern], True)))), pattern)
-            return f"{fact_text((name, row))} holds, but the rule requires that it does not", (), None
+            return f"{fact_text((name, row))} holds, and the rule requires that it does not", (), None
         case tree.Comparison(left=tree.Variable(name=name), right=right) if name.startswith(" "):  # of the head
             return f"{text_of(b[name])} = {show_term(right)} fails{_with(right, b)}", (), None
     return f"{show_formula(item)} fails{_with(item, b)}", (), None
