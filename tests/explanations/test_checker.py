@@ -24,7 +24,7 @@ import holdfast
 from holdfast import ProofError
 from holdfast.errors import HoldfastError
 from holdfast.explanations.checker import checked
-from holdfast.explanations.proof import fact_text
+from holdfast.explanations.terms import fact_text
 from holdfast.language import parse
 from holdfast.values import Row
 

@@ -11,7 +11,7 @@ import pytest
 import holdfast
 from holdfast.backends.parted.driver import Driver
 from holdfast.backends.parted.shard import ShardCommand
-from holdfast.explanations.proof import fact_text
+from holdfast.explanations.terms import fact_text
 from holdfast.knowledge import copies, far_lookup
 from holdfast.knowledge.relations import written_name
 

@@ -20,7 +20,7 @@ import pytest
 import holdfast
 from holdfast import ProofError, Type, Update
 from holdfast.errors import HoldfastError
-from holdfast.explanations.proof import fact_text
+from holdfast.explanations.terms import fact_text
 from holdfast.language import parse, tree
 from holdfast.language.editing import name_of
 from holdfast.language.printer import show_rule

@@ -97,7 +97,7 @@ def _explained(
 
 def _all_facts(base: KnowledgeBase, seconds: float) -> None:
     """A line for each fact of a relation that rules derive; what is not found within the limits says so."""
-    from holdfast.explanations.proof import fact_text
+    from holdfast.explanations.terms import fact_text
     from holdfast.knowledge.relations import written_name
 
     derived = {rule.predicate for rule in base.program.rules} | {rule.predicate for rule in base.program.aggregates}

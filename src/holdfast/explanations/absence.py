@@ -8,10 +8,10 @@ from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from holdfast.explanations.matching import ANY, Binding, Fact, FactPattern, Matcher
-from holdfast.explanations.proof import Complete, ProofStep, complete_json, fact_text, quoted
+from holdfast.explanations.proof import Complete, ProofStep, complete_json, quoted
 from holdfast.explanations.scope import bindable_or_attained
 from holdfast.explanations.short_names import ShortNames
-from holdfast.explanations.terms import NoValue, text_of
+from holdfast.explanations.terms import NoValue, fact_text, text_of
 from holdfast.explanations.written_rules import RuleHead
 from holdfast.language import tree
 from holdfast.language.printer import show_formula, show_term

@@ -174,7 +174,7 @@ class _Checker:
         for rule in self.rules[self.reader]:
             for row, _ in self.evaluator.instances(rule, pattern, {}):
                 if self._lacks(name, best, row):
-                    raise _rejected(f"{text} lack one that {rule.name} derives: {row}")
+                    raise _rejected(f"{text} lack one that {rule.name} derives: {self.terms.text(name, row)}")
 
     def _group(self, name: str, pattern: GroundRow) -> GroundRow:
         """A pattern; of a limit relation, that of all that may be offered beside it."""
@@ -203,7 +203,7 @@ class _Checker:
             return self._explicit(name, pattern)
         listed = (name, group if (name, group) in self.complete else (_FREE,) * place[1])
         if listed not in self.complete:
-            raise _rejected(f"nothing says which facts of {name} there are with {pattern}")
+            raise _rejected(f"nothing says which facts fit {self.terms.text(name, pattern)}")
         self.asked.add(listed)
         if exact or (place in self.limits and place not in self.circles.get(self.reader, ())):
             self.needed.update((name, row) for row in self._fitting(self.complete[listed], group))

@@ -18,8 +18,8 @@ from holdfast.deadline import within
 from holdfast.errors import Diagnostic, LimitReached
 from holdfast.explanations.chains import ClosureRules, chain, closure_of
 from holdfast.explanations.matching import ANY, USED, Binding, Fact, FactPattern, Matcher, order_of
-from holdfast.explanations.proof import Proof, ProofStep, fact_text
-from holdfast.explanations.terms import Unknown, text_of
+from holdfast.explanations.proof import Proof, ProofStep
+from holdfast.explanations.terms import Unknown, fact_text, text_of
 from holdfast.explanations.written_rules import RuleHead
 from holdfast.language import tree
 from holdfast.language.printer import show_formula

@@ -99,6 +99,14 @@ def text_of(value: Value) -> str:
     return str(value)
 
 
+def fact_text(fact: tuple[str, Sequence[Any]]) -> str:
+    """A fact, or a pattern with `_` for any value (None), as programs write it."""
+    name, row = fact
+    is_plain = name.startswith("<") or name.replace(".", "").isidentifier()
+    shown = name if is_plain else f"'{name.replace(chr(39), chr(39) * 2)}'"
+    return f"{shown}({', '.join('_' if value is None else text_of(value) for value in row)})"
+
+
 def place_of(node: object) -> str:
     """The name under which a binding has the value of an aggregate or a range."""
     return f" {id(node)}"
@@ -207,6 +215,10 @@ class Terms:
         if NOTHING in values or (whole and None in values):
             raise NoValue(f"{text} is not one fact")
         return name, tuple(map(value_of, values, self.kinds(name, len(values))))
+
+    def text(self, name: str, row: Sequence[Any]) -> str:
+        """A fact or a pattern as programs write it."""
+        return fact_text((name, row))
 
     def constant(self, text: str) -> Any:
         """A value from its text."""

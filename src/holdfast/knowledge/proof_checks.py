@@ -19,10 +19,10 @@ def check_proof(proof: str | Mapping[str, Any], program: str | tree.Program, fac
     knowledge base takes them; a program or facts that it would refuse raise the same errors.
     """
     rules = parse(program, "<program>") if isinstance(program, str) else program
-    return checked(proof, rules, _given(rules, facts))
+    return checked(proof, rules, explicit_facts(rules, facts))
 
 
-def _given(rules: tree.Program, facts: GivenFacts) -> dict[str, list[Row]]:
+def explicit_facts(rules: tree.Program, facts: GivenFacts) -> dict[str, list[Row]]:
     """The explicit facts by relation; nothing is derived."""
     loaded = load(rules, facts, Dictionary())
     types = {name: loaded.program.relations[name].types for name in loaded.rows}
