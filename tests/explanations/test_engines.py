@@ -53,6 +53,17 @@ def test_the_same_explanations_on_shards() -> None:
     assert str(here.supports("path(30, 34)")) == str(there.supports("path(30, 34)"))
 
 
+@pytest.mark.only_in_memory("compares engines of its own")
+def test_reasons_name_the_same_facts_on_shards() -> None:
+    """Of several groups each has a best fact, and several facts may stand in the way."""
+    rules = RULES + "free(x) :- edge(x, _), !path(x, _)."
+    here, there = twice(rules, {"edge": EDGES})
+    for fact in ("far(_, 5)", "far(_, 11)", "far(3, 9)", "free(21)", "free(_)"):
+        one, other = (kb.why_not(fact) for kb in (here, there))
+        assert str(one) == str(other), fact
+        assert fact != "far(_, 11)" or "the best that is offered" not in str(one)
+
+
 class Requests(list[str]):
     """The first command of each request to the shards; with the shuffle exchange each is a job, or more."""
 

@@ -192,7 +192,8 @@ def obstacle(source: Matcher, rule: RuleHead, pattern: FactPattern) -> Obstacle 
     given, waiting, held = [start[0]], list(body), 0
     total, text = len(waiting), rule.text
     better = source.group((source.name(rule.head.name), pattern))
-    if better is not None and (rows := source.facts(better[0], [better[1]])[0]):
+    is_one = better is not None and better[1].count(ANY) == 1  # of several groups, each has a best fact
+    if better is not None and is_one and (rows := source.facts(better[0], [better[1]])[0]):
         fails = f"the best that is offered is {fact_text((better[0], rows[0]))}"
         return Obstacle(rule.name, text, held, total, 1, fails)
     outside = variables(rule.head)
@@ -211,7 +212,8 @@ def obstacle(source: Matcher, rule: RuleHead, pattern: FactPattern) -> Obstacle 
             return Obstacle(rule.name, text, held, total, ways, fails, nearest, missing)
         given = source.bindings_in_order([b for b in found if b.keys() == found[0].keys()])
         held += 1
-    return Obstacle(rule.name, text, held, total, len(given), "its aggregates have other values")
+    fails = "its aggregates have other values" if rule.limit is None else "better facts are offered"
+    return Obstacle(rule.name, text, held, total, len(given), fails)
 
 
 def _failure(source: Matcher, item: tree.Formula, given: list[Binding]) -> tuple[str, tuple[str, ...], Fact | None]:
@@ -224,7 +226,8 @@ def _failure(source: Matcher, item: tree.Formula, given: list[Binding]) -> tuple
             return f"there is no {fact_text(missing)}", near, missing
         case tree.Negation(operand=tree.Atom() as atom) if (pattern := known_pattern(source, atom, b)) is not None:
             name = source.name(atom.name)
-            row = next(iter(next(iter(source.lookup(name, [pattern], True)))), pattern)
+            found = next(iter(source.lookup(name, [pattern], True)))
+            row = min(found, key=str) if 0 < len(found) < _COMPARED else next(iter(found), pattern)
             return f"{fact_text((name, row))} holds, and the rule requires that it does not", (), None
         case tree.Comparison(left=tree.Variable(name=name), right=right) if name.startswith(" "):  # of the head
             return f"{text_of(b[name])} = {show_term(right)} fails{_with(right, b)}", (), None
