@@ -29,7 +29,7 @@ from holdfast.modules import MODULES
 
 from ..amounts import amount
 from .judging import explicit
-from .test_checker import CORRUPTIONS, LOOSER, other_goal
+from .test_checker import CORRUPTIONS, LOOSER, other_goal, other_types
 from .test_soundness import is_true
 
 WRONG = [each for each in (*CORRUPTIONS, *LOOSER) if each is not other_goal]
@@ -129,6 +129,7 @@ def judged(kb: holdfast.KnowledgeBase, dice: Random, share: float, earlier: list
                     done["rejected"] += 1
                 else:
                     assert is_true(kb, wrong), (corrupt.__name__, wrong)
+                    assert corrupt is not other_types, wrong
                     done["true anyway"] += 1
     return done
 
