@@ -99,6 +99,9 @@ FORGED = {
     "a list of what was given": {**absence("clear(3)"), "complete": [{"pattern": 'e("Asserted", _)', "facts": []}]},
     "a relation that there is not": {"absent": "nodes(3)", "inferences": [], "complete": []},
     "an internal relation": {"absent": "'headed.count#1'(3, 1)", "inferences": [], "complete": []},
+    "a string that is a number": {"absent": 'node("3")', "inferences": [], "complete": []},
+    "a float that is a number": absence("near(3.0)"),
+    "a record that is a number": absence("near([3])"),
     "facts of another relation in a list": {
         **absence("near(7)"),
         "complete": [{"pattern": "near(_)", "facts": ["node(0)", "node(1)", "node(2)"]}],

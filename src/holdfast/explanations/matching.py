@@ -402,7 +402,7 @@ class Matcher:
     def fact(self, text: str, whole: bool = False) -> Fact:
         """A fact or a pattern, with `_` for any value, from its text."""
         if (text, whole) not in self._texts:
-            self._texts[text, whole] = self.terms.fact(text, whole)
+            self._texts[text, whole] = self.terms.read_fact(text, whole)
         return self._texts[text, whole]
 
 

@@ -64,6 +64,19 @@ def value_of(given: Any, kind: Kind = Type.ANY) -> Any:
     return given
 
 
+def is_of(value: Any, kind: Kind) -> bool:
+    """Whether a column of some type may have a value."""
+    match kind:
+        case Type.NUMBER:
+            return isinstance(value, int) and -(2**63) <= value < 2**63
+        case Type.UNSIGNED:
+            return isinstance(value, int) and 0 <= value < 2**64
+        case Type.ANY:
+            return not isinstance(value, Record)
+    python = {Type.FLOAT: float, Type.SYMBOL: str}
+    return isinstance(value, python[kind] if isinstance(kind, Type) and kind in python else Record)
+
+
 def _record_of(given: Record, kind: Kind) -> Record:
     """A record of such values, made from the inside out: lists may be longer than Python can recurse."""
     found: list[Any] = []
@@ -206,7 +219,16 @@ class Terms:
         )
 
     def fact(self, text: str, whole: bool = False) -> tuple[str, tuple[Any, ...]]:
-        """A fact, or a pattern with `_` for any value (None), from its text."""
+        """A fact, or a pattern with `_` for any value (None), from its text; its values are of the columns' types."""
+        name, row = self.read_fact(text, whole)
+        if not all(
+            value is None or is_of(value, kind) for value, kind in zip(row, self.kinds(name, len(row)), strict=True)
+        ):
+            raise NoValue(f"{text} has a value that its column cannot have")
+        return name, row
+
+    def read_fact(self, text: str, whole: bool = False) -> tuple[str, tuple[Any, ...]]:
+        """A fact or a pattern from its text, which may have values that its columns cannot have."""
         atom = parse_body(text, "<fact>")
         if not isinstance(atom, tree.Atom):
             raise NoValue(f"{text} is not a fact")
