@@ -18,8 +18,8 @@ from typing import NamedTuple
 import holdfast
 from holdfast.explanations.absence import Absence
 from holdfast.explanations.matching import fits
-from holdfast.explanations.proof import fact_text
 from holdfast.explanations.suspects import Suspect
+from holdfast.explanations.terms import fact_text
 from holdfast.values import Row
 
 RULES = """

@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 import holdfast
 from bench.mistakes import ANSWERS, Facts, chosen, names
 from holdfast.explanations.absence import Absence
-from holdfast.explanations.proof import fact_text
 from holdfast.explanations.suspects import Suspect
+from holdfast.explanations.terms import fact_text
 from holdfast.values import Row
 
 EACH, FIRST_SEED = 20, 7_000

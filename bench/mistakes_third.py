@@ -18,7 +18,7 @@ from typing import NamedTuple
 import holdfast
 from bench.mistakes import Facts, chosen
 from bench.mistakes_held_out import Spoilt, drawn, report
-from holdfast.explanations.proof import fact_text
+from holdfast.explanations.terms import fact_text
 from holdfast.values import Iri, Row
 
 EACH, FIRST_SEED = 20, 11_000

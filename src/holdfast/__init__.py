@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from holdfast.errors import HoldfastError
     from holdfast.explanations.absence import Absence
-    from holdfast.explanations.checker import ProofError, check_proof
+    from holdfast.explanations.checker import ProofError
     from holdfast.explanations.proof import Proof
     from holdfast.explanations.ways import Derivations, Supports
     from holdfast.knowledge.evaluation import Statistics
@@ -121,7 +121,7 @@ _HOME = {
     "Update": "updates",
     "UpdateQueue": "streaming.queue",
     "WatchChange": "knowledge.watches",
-    "check_proof": "explanations.checker",
+    "check_proof": "knowledge.proof_checks",
     "from_text": "knowledge.opening",
     "functor": "user_functors",
     "open": "knowledge.opening",

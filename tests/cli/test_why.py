@@ -105,6 +105,12 @@ def test_a_line_for_each_derived_fact(program: str, tmp_path: Path, capsys: pyte
         proof.write_text(line)
         assert run(["check-proof", program, str(proof)]) == 0
     capsys.readouterr()
+    proof.write_text("\n".join(lines) + "\n")
+    assert run(["check-proof", program, str(proof)]) == 0
+    assert capsys.readouterr().out.count("the proof is right") == 3
+    proof.write_text("\n".join(lines).replace('"edge(2, 3)"', '"edge(2, 4)"'))
+    assert run(["check-proof", program, str(proof)]) == 1
+    capsys.readouterr()
     assert run(["why", program, "--all-facts", "--seconds", "0"]) == 0
     assert "E0806" in capsys.readouterr().out
     assert run(["why", program]) == 2

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from random import Random
 
 import holdfast
-from holdfast.explanations.proof import fact_text
+from holdfast.explanations.terms import fact_text
 from holdfast.knowledge.facade import KnowledgeBase
 from holdfast.knowledge.relations import written_name
 from holdfast.language import parse

@@ -7,17 +7,24 @@ from __future__ import annotations
 
 import ast
 import json
+import math
 import re
 from collections.abc import Callable, Mapping
 from copy import deepcopy
+from datetime import date, datetime
+from decimal import Decimal
 from pathlib import Path
 from random import Random
 from typing import Any
 
+import numpy as np
 import pytest
 
 import holdfast
 from holdfast import ProofError
+from holdfast.errors import HoldfastError
+from holdfast.explanations.checker import checked
+from holdfast.explanations.terms import fact_text
 from holdfast.language import parse
 from holdfast.values import Row
 
@@ -86,6 +93,49 @@ def test_what_is_no_proof_is_rejected(nonsense: str) -> None:
         holdfast.check_proof(nonsense, RULES, {"edge": EDGES})
 
 
+@pytest.mark.parametrize(
+    ("type", "value"),
+    [
+        ("number", date(2024, 1, 1)),
+        ("float", np.float32(1.5)),
+        ("float", np.int64(3)),
+        ("float", Decimal("1.5")),
+        ("symbol", True),
+        ("any", True),
+        ("any", Decimal(1)),
+        ("any", datetime(2024, 1, 1, 3)),
+    ],
+)
+def test_facts_have_all_the_forms_that_a_knowledge_base_takes(type: str, value: Any) -> None:
+    rules = f".decl e(x: {type})  .decl p(x: {type})  p(x) :- e(x)."
+    for facts in ({"e": [(value,)]}, {"e": {"x": [value]}}):
+        kb = holdfast.from_text(rules, facts=facts)
+        (row,) = kb["p"]
+        fact = fact_text(("p", row))
+        proof = kb.why(fact)
+        assert proof is not None
+        assert holdfast.check_proof(proof.to_json(), rules, facts) == fact
+        absence = {"absent": fact, "inferences": [], "complete": [{"pattern": fact, "facts": []}]}
+        with pytest.raises(ProofError, match="lack one"):
+            holdfast.check_proof(absence, rules, facts)
+
+
+@pytest.mark.parametrize("facts", [{"f": [(1,)]}, {"e": [(1, 2)]}, {"e": [("1",)]}, {"e": [(1.0,)]}])
+def test_facts_that_fit_no_relation_are_refused(facts: dict[str, Any]) -> None:
+    rules = ".decl e(x: number)  .decl p(x: number)  p(x) :- e(x)."
+    absence = {"absent": "p(1)", "inferences": [], "complete": [{"pattern": "p(1)", "facts": []}]}
+    with pytest.raises(HoldfastError, match=r"E0901|E0605|E0606"):
+        holdfast.check_proof(absence, rules, facts)
+
+
+def test_facts_are_read_from_a_folder(tmp_path: Path) -> None:
+    (tmp_path / "edge.facts").write_text("1\t2\n2\t3\n")
+    kb = holdfast.from_text(RULES, facts=tmp_path)
+    proof = kb.why("path(1, 3)")
+    assert proof is not None
+    assert holdfast.check_proof(proof.to_json(), RULES, tmp_path) == "path(1, 3)"
+
+
 def test_a_proof_in_circles_is_rejected() -> None:
     rules, step = "p(x) :- q(x).  q(x) :- p(x).", {"substitution": {"x": "1"}}
     inferences = [
@@ -113,7 +163,7 @@ def test_negation_in_circles_is_rejected() -> None:
         "complete": complete,
     }
     with pytest.raises(ProofError, match="negation inside a cycle"):
-        holdfast.check_proof(proof, rules, {"e": [(1,)]})
+        checked(proof, parse(rules, ""), {"e": [(1,)]})
 
 
 def test_it_shares_nothing_with_the_engine_and_the_search() -> None:
@@ -184,7 +234,7 @@ def other_value(proof: Json, dice: Random) -> bool:
     if not each or not each["substitution"]:
         return False
     name = dice.choice(sorted(each["substitution"]))
-    each["substitution"][name] = str(int(each["substitution"][name]) + dice.choice((-1, 1, 7)))
+    each["substitution"][name] = _moved(each["substitution"][name], dice.choice((-1, 1, 7)))
     return True
 
 
@@ -256,6 +306,48 @@ def other_goal(proof: Json, dice: Random) -> bool:
     return True
 
 
+def other_rule_text(proof: Json, dice: Random) -> bool:
+    each = _some(proof, dice)
+    return each is not None and bool(each.update(rule=each["rule"].replace(" :- ", " :- p(_), ")) or True)
+
+
+def other_types(proof: Json, dice: Random) -> bool:
+    """Some of the values that an inference gives variables as floats or integers, where they are the other."""
+    each = _some(proof, dice)
+    for name, text in each["substitution"].items() if each else ():
+        if dice.random() < 0.7:
+            each["substitution"][name] = text.removesuffix(".0") if "." in text else f"{text}.0"  # type: ignore[index]
+    return True
+
+
+def other_digits(proof: Json, dice: Random) -> bool:
+    """A float of a derived fact, in the last digits, and wherever it is an inference's own."""
+    each = _some(proof, dice)
+    floats = re.findall(r"-?\d+\.\d+", each["conclusion"]) if each else ()
+    if not each or not floats:
+        return False
+    old = dice.choice(floats)
+    new = repr(math.nextafter(float(old), dice.choice((-math.inf, math.inf))))
+    for holder, key in (*((each["substitution"], name) for name in each["substitution"]), (each, "conclusion")):
+        holder[key] = holder[key].replace(old, new)
+    if each is proof["inferences"][-1] and "finalConclusion" in proof:
+        proof["finalConclusion"] = each["conclusion"]
+    return True
+
+
+def other_relation(proof: Json, dice: Random) -> bool:
+    """A fact or a pattern of another relation, or of one that there is not."""
+    facts = [text for each in proof["inferences"] for text in (each["conclusion"], *each["premises"])]
+    names = [text.partition("(")[0] for text in facts] + ["zz"]
+    places: list[tuple[Any, Any]] = [(each, "conclusion") for each in proof["inferences"]]
+    places += [(proof, key) for key in ("absent", "finalConclusion") if key in proof] * (1 + len(places))
+    for each in proof["complete"]:
+        places += [(each, "pattern"), *((each["facts"], i) for i in range(len(each["facts"])))]
+    holder, key = dice.choice(places)
+    holder[key] = f"{dice.choice(names)}({holder[key].partition('(')[2]}"
+    return True
+
+
 CORRUPTIONS: tuple[Callable[[Json, Random], bool], ...] = (
     other_conclusion,
     other_final_conclusion,
@@ -273,11 +365,13 @@ CORRUPTIONS: tuple[Callable[[Json, Random], bool], ...] = (
     useless_list,
     other_absence,
     other_goal,
+    other_rule_text,
+    other_types,
 )
 
 
-LOOSER = (fact_added_to_list, other_fact_in_list)
-"""A list may have more than there is, where nothing counts on it: what is accepted must be true all the same."""
+LOOSER = (fact_added_to_list, other_fact_in_list, other_digits, other_relation)
+"""What of these is accepted must be true: a list may have more than there is, where nothing counts on it."""
 
 
 def _changed(holder: Any, key: Any, dice: Random) -> bool:
@@ -285,6 +379,11 @@ def _changed(holder: Any, key: Any, dice: Random) -> bool:
     name, _, inside = holder[key].rstrip(")").partition("(")
     values = inside.split(", ")
     place = dice.randrange(len(values))
-    values[place] = "9" if values[place] == "_" else str(int(values[place]) + dice.choice((-1, 1, 50)))
+    values[place] = "9" if values[place] == "_" else _moved(values[place], dice.choice((-1, 1, 50)))
     holder[key] = f"{name}({', '.join(values)})"
     return True
+
+
+def _moved(text: str, by: int) -> str:
+    """Another number of the same type."""
+    return repr(float(text) + by) if "." in text else str(int(text) + by)

@@ -11,7 +11,7 @@ import pytest
 import holdfast
 from holdfast.backends.parted.driver import Driver
 from holdfast.backends.parted.shard import ShardCommand
-from holdfast.explanations.proof import fact_text
+from holdfast.explanations.terms import fact_text
 from holdfast.knowledge import copies, far_lookup
 from holdfast.knowledge.relations import written_name
 
@@ -51,6 +51,17 @@ def test_the_same_explanations_on_shards() -> None:
             assert absences[0].to_json() == absences[1].to_json(), fact  # type: ignore[union-attr]
             assert str(absences[0]) == str(absences[1])
     assert str(here.supports("path(30, 34)")) == str(there.supports("path(30, 34)"))
+
+
+@pytest.mark.only_in_memory("compares engines of its own")
+def test_reasons_name_the_same_facts_on_shards() -> None:
+    """Of several groups each has a best fact, and several facts may stand in the way."""
+    rules = RULES + "free(x) :- edge(x, _), !path(x, _)."
+    here, there = twice(rules, {"edge": EDGES})
+    for fact in ("far(_, 5)", "far(_, 11)", "far(3, 9)", "free(21)", "free(_)"):
+        one, other = (kb.why_not(fact) for kb in (here, there))
+        assert str(one) == str(other), fact
+        assert fact != "far(_, 11)" or "the best that is offered" not in str(one)
 
 
 class Requests(list[str]):

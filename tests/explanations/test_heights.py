@@ -9,7 +9,7 @@ import re
 from random import Random
 
 import holdfast
-from holdfast.explanations.proof import fact_text
+from holdfast.explanations.terms import fact_text
 from holdfast.language import parse
 
 from ..amounts import amount

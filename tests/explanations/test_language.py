@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 import holdfast
-from holdfast.explanations.proof import fact_text
+from holdfast.explanations.terms import fact_text
 
 from .judging import judge
 

@@ -18,9 +18,9 @@ from typing import Any
 import pytest
 
 import holdfast
-from holdfast import ProofError, Update
+from holdfast import ProofError, Type, Update
 from holdfast.errors import HoldfastError
-from holdfast.explanations.proof import fact_text
+from holdfast.explanations.terms import fact_text
 from holdfast.language import parse, tree
 from holdfast.language.editing import name_of
 from holdfast.language.printer import show_rule
@@ -29,7 +29,7 @@ from holdfast.modules import MODULES
 
 from ..amounts import amount
 from .judging import explicit
-from .test_checker import CORRUPTIONS, LOOSER, other_goal
+from .test_checker import CORRUPTIONS, LOOSER, other_goal, other_types
 from .test_soundness import is_true
 
 WRONG = [each for each in (*CORRUPTIONS, *LOOSER) if each is not other_goal]
@@ -56,6 +56,11 @@ LAYERS = {
     "{new}m(x, z) :- {new}(x, n), n > 1, {other}(z, x).",
     "growing sum": "{new}m(x, y) :- {old}(x, y).\n{new}(x, sum(y)) :- {new}m(x, z), {other}(z, y).\n"
     "{new}m(z, x) :- {new}(x, n), n > 2, {old}(x, z).",
+    "floats": ".decl {new}f(z: number, x: float, y: float)\n{new}f(x, itof(x), itof(y)) :- {old}(x, y).\n"
+    "{new}(x, z) :- {new}f(x, a, b), {other}(x, z), b != 0, a / b < 0.6.",
+    "greatest float": ".decl {new}f(z: number, x: float)\n{new}f(x, m) :- {old}(x, _), "
+    "m = max itof(y) / 3.0 : {{ {other}(x, y) }}.\n"
+    "{new}(x, y) :- {new}f(x, z), {other}(x, y), z > itof(y) / 4.0.",
     "mutual": "{new}(x, y) :- {old}(x, y).\n{new}(x, z) :- {new}m(x, y), {other}(y, z).\n"
     "{new}m(x, z) :- {new}(x, y), {old}(y, z).",
 }
@@ -105,7 +110,7 @@ def judged(kb: holdfast.KnowledgeBase, dice: Random, share: float, earlier: list
     earlier.clear()
     for name in kb.relations:
         rows = set(kb[name])
-        wanted = rows | (set(product(VALUES, VALUES)) if not name.endswith("r") else set())
+        wanted = rows | (set(product(VALUES, VALUES)) if kb[name].types == (Type.NUMBER,) * 2 else set())
         for row in (row for row in sorted(wanted, key=str) if dice.random() < share):
             text = fact_text((name, row))
             found = kb.why(text, seconds=None) if row in rows else kb.why_not(text, seconds=None)
@@ -124,6 +129,7 @@ def judged(kb: holdfast.KnowledgeBase, dice: Random, share: float, earlier: list
                     done["rejected"] += 1
                 else:
                     assert is_true(kb, wrong), (corrupt.__name__, wrong)
+                    assert corrupt is not other_types, wrong
                     done["true anyway"] += 1
     return done
 

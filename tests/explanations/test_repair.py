@@ -14,7 +14,7 @@ import pytest
 import holdfast
 from holdfast.errors import HoldfastError, LimitReached, UsageError
 from holdfast.explanations.hitting_sets import smallest_hitting_set
-from holdfast.explanations.proof import fact_text
+from holdfast.explanations.terms import fact_text
 from holdfast.knowledge.explaining import raw
 from holdfast.knowledge.facade import KnowledgeBase
 from holdfast.knowledge.repair_values import ColumnValues

@@ -13,7 +13,7 @@ import pytest
 
 import holdfast
 from holdfast.errors import HoldfastError
-from holdfast.explanations.proof import fact_text
+from holdfast.explanations.terms import fact_text
 from holdfast.knowledge.relations import written_name
 from holdfast.modules import MODULES
 

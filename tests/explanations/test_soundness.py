@@ -15,7 +15,7 @@ import pytest
 import holdfast
 from holdfast import ProofError
 from holdfast.errors import EvaluationError, HoldfastError
-from holdfast.explanations.proof import fact_text
+from holdfast.explanations.terms import fact_text
 from holdfast.knowledge.facade import KnowledgeBase
 from holdfast.language import parse
 

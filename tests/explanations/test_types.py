@@ -8,6 +8,7 @@ import pytest
 
 import holdfast
 from holdfast import ProofError
+from holdfast.errors import EvaluationError
 
 FLOATS = ".decl e(x: float)  .decl u(x: float)  "
 Facts = dict[str, list[tuple[object, ...]]]
@@ -45,6 +46,31 @@ CASES: dict[str, tuple[str, Facts, list[str], list[str]]] = {  # rules, facts, w
         ["above(3)", "two(1)", "half(1.5)", "e(1, 2)"],
         ["above(2)", "two(3)", "half(2)"],
     ),
+    "complement": (
+        ".decl e(x: unsigned)  .decl u(x: unsigned)  u(bnot x) :- e(x).  .decl n(x: number)  n(bnot x) :- n(x), x > 0.",
+        {"e": [(0,), (2**63 + 1,)], "n": [(5,)]},
+        ["u(18446744073709551615u)", "u(9223372036854775806)", "n(-6)"],
+        ["u(0)", "n(6)"],
+    ),
+    "shift": (
+        ".decl e(x: unsigned)  .decl u(x: unsigned)  u(x bshl 1) :- e(x), x < 99.",
+        {"e": [(3,), (2**64 - 1,)]},
+        ["u(6)"],
+        ["u(3)"],
+    ),
+    "range": (
+        ".decl e(x: unsigned)  .decl u(x: unsigned)  u(range(x, 2)) :- e(x).  "
+        ".decl n(x: number)  n(range(3, 1)) :- e(_).",
+        {"e": [(9,), (0,)]},
+        ["u(0)", "u(1)", "n(3)", "n(2)"],
+        ["u(9)", "u(2)", "n(1)"],
+    ),
+    "range of floats": (
+        FLOATS + "u(range(x, 2.55, 0.3)) :- e(x).",
+        {"e": [(1.05,)]},
+        ["u(1.05)", "u(1.6500000000000001)", "u(1.9500000000000002)", "u(2.25)"],
+        ["u(2.55)", "u(1.65)"],
+    ),
     "from the facts": ("u(x) :- e(x), x > 1 / 2.", {"e": [(0.3,), (1,)]}, ["u(1)"], ["u(0.3)"]),
     "in a component": (
         ".comp C<T> { .decl e(x: T)  .decl half(x: T)  half(x / 2) :- e(x). }\n"
@@ -77,6 +103,22 @@ def test_a_proof_by_whole_numbers_is_false() -> None:
     assert holdfast.check_proof(proof.to_json(), rules, facts) == "u(0.7)"  # type: ignore[arg-type]
     with pytest.raises(ProofError):
         holdfast.check_proof(proof.to_json().replace("0.7", "0.3"), rules, facts)  # type: ignore[arg-type]
+
+
+def test_a_component_with_complements_of_both_types_is_not_explained() -> None:
+    rules = ".comp C<T> { .decl e(x: T)  .decl c(x: T)  c(bnot x) :- e(x). }"
+    kb = holdfast.from_text(rules + " .init a = C<number>  .init b = C<unsigned>  a.e(3).  b.e(3).")
+    for fact in ("a.c(-4)", "b.c(18446744073709551612u)"):
+        with pytest.raises(EvaluationError, match="E0942"):
+            kb.why(fact)
+
+
+def test_the_engine_computes_functors_of_large_unsigned_numbers() -> None:
+    rules, facts = ".decl e(x: unsigned)  .decl u(x: unsigned)  u(x bshru 1) :- e(x).", {"e": [(2**64 - 1,)]}
+    proof = holdfast.from_text(rules, facts=facts).why("u(9223372036854775807)")
+    assert proof is not None
+    with pytest.raises(ProofError, match="does not know bshru"):
+        holdfast.check_proof(proof.to_json(), rules, facts)
 
 
 def test_rules_have_one_name_everywhere() -> None:

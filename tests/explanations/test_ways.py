@@ -11,7 +11,7 @@ from random import Random
 
 import holdfast
 from holdfast.errors import HoldfastError
-from holdfast.explanations.proof import fact_text
+from holdfast.explanations.terms import fact_text
 from holdfast.knowledge.facade import KnowledgeBase
 from holdfast.values import Row
 

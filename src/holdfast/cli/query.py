@@ -75,6 +75,11 @@ def _explaining(program: Path, facts: list[Path], question: str, answer: Relatio
     command, fact = ("why", _first_fact(question, answer)) if len(answer) else ("why-not", _asked_pattern(question))
     if fact is None:
         return None if answer.columns else f"holdfast {command}"
+    return explaining(command, program, facts, fact)
+
+
+def explaining(command: str, program: Path, facts: list[Path], fact: str) -> str:
+    """The command that explains a fact or its absence, as one types it."""
     given = [word for path in facts for word in ("-F", str(path))]
     return shlex.join(["holdfast", command, str(program), *given, fact])
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json as json_module
+import sys
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 from holdfast.cli import files, options, terminal
 from holdfast.cli.command_line import Option
 from holdfast.cli.evaluate import evaluate
-from holdfast.cli.query import answer_as_json, rows_as_text
+from holdfast.cli.query import answer_as_json, explaining, rows_as_text
 
 if TYPE_CHECKING:
     from holdfast import KnowledgeBase, RelationView
@@ -94,6 +95,7 @@ def run_program(
     _print_sizes(base)
     if output is None:
         _print_relations(base)
+        _hint_at_empty(base, program, facts)
     else:
         for name in _printed(base):
             _print_rows(base.relations[name])
@@ -189,6 +191,14 @@ def _print_rows(view: RelationView) -> None:
     if len(view) > ROWS_SHOWN:
         terminal.line(f"  … and {len(view) - ROWS_SHOWN:,} more; -D FOLDER writes them all")
     terminal.line("")
+
+
+def _hint_at_empty(base: KnowledgeBase, program: Path, facts: list[Path]) -> None:
+    """Say how to explain why nothing was derived for the first output without facts."""
+    empty = [base.relations[name] for name in _shown(base) if not len(base.relations[name])]
+    if empty and terminal.is_terminal(sys.stdout):
+        nothing = f"{empty[0].name}({', '.join('_' for _ in empty[0].types)})"
+        terminal.note(f"to see why {empty[0].name} is empty: {explaining('why-not', program, facts, nothing)}")
 
 
 def _tell_written(program: Path, folder: Path, written: list[Path]) -> None:

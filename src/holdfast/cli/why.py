@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 EXAMPLE = "holdfast why examples/reachability/reachability.dl -F examples/reachability/facts 'path(1, 4)'"
 FORMATS = ("tree", "text", "json", "dot")
 _FIRST_LINES = 4  # of why-not, for a fact that does not hold
+_A_MOMENT = 1.0  # seconds for them
 
 FactText = Annotated[str, Positional(metavar="FACT", help="A fact as in a program, in quotes: 'path(1, 4)'.")]
 ExplanationFormat = Annotated[str, Option("--format", metavar="FORMAT", help="The format: tree, text, json or dot.")]
@@ -64,7 +65,7 @@ def why(
     if shown is not None:
         terminal.text(shown)
         return
-    first, *more = str(base.why_not(fact, seconds=0)).splitlines()
+    first, *more = str(base.why_not(fact, seconds=min(seconds, _A_MOMENT))).splitlines()
     for line in (first, *more[:_FIRST_LINES], "holdfast why-not says more"):
         terminal.note(line)
     raise Exit(ExitCode.CHECK_FAILED)
@@ -96,7 +97,7 @@ def _explained(
 
 def _all_facts(base: KnowledgeBase, seconds: float) -> None:
     """A line for each fact of a relation that rules derive; what is not found within the limits says so."""
-    from holdfast.explanations.proof import fact_text
+    from holdfast.explanations.terms import fact_text
     from holdfast.knowledge.relations import written_name
 
     derived = {rule.predicate for rule in base.program.rules} | {rule.predicate for rule in base.program.aggregates}

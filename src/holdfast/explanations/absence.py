@@ -8,13 +8,13 @@ from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from holdfast.explanations.matching import ANY, Binding, Fact, FactPattern, Matcher
-from holdfast.explanations.proof import Complete, ProofStep, complete_json, fact_text, quoted
+from holdfast.explanations.proof import Complete, ProofStep, complete_json, quoted
 from holdfast.explanations.scope import bindable_or_attained
 from holdfast.explanations.short_names import ShortNames
-from holdfast.explanations.terms import NoValue, text_of
+from holdfast.explanations.terms import NoValue, fact_text, text_of
 from holdfast.explanations.written_rules import RuleHead
 from holdfast.language import tree
-from holdfast.language.printer import show_formula, show_rule, show_term
+from holdfast.language.printer import show_formula, show_term
 from holdfast.language.syntax import conjuncts, has_wildcard, variables
 from holdfast.quick_dataclass import dataclass
 
@@ -47,7 +47,8 @@ class Obstacle:
     def lines(self) -> Iterator[str]:
         """What fails, in words."""
         ways = f", in {self.ways:,} way{'s' if self.ways > 1 else ''}" if self.held else ""
-        before = f"{self.held} of {self.conditions} conditions hold{ways}, but " if self.held else ""
+        holds = "holds" if self.held == 1 else "hold"
+        before = f"{self.held} of {self.conditions} conditions {holds}{ways}, but " if self.held else ""
         yield f"{before}{self.fails}"
         if self.nearest:
             yield f"nearest: {', '.join(self.nearest)}"
@@ -189,9 +190,10 @@ def obstacle(source: Matcher, rule: RuleHead, pattern: FactPattern) -> Obstacle 
         return None
     body = [*conjuncts(rule.body), *start[1]]
     given, waiting, held = [start[0]], list(body), 0
-    total, text = len(waiting), show_rule(tree.Rule(rule.rule.heads, rule.rule.body, span=rule.rule.span))
+    total, text = len(waiting), rule.text
     better = source.group((source.name(rule.head.name), pattern))
-    if better is not None and (rows := source.facts(better[0], [better[1]])[0]):
+    is_one = better is not None and better[1].count(ANY) == 1  # of several groups, each has a best fact
+    if better is not None and is_one and (rows := source.facts(better[0], [better[1]])[0]):
         fails = f"the best that is offered is {fact_text((better[0], rows[0]))}"
         return Obstacle(rule.name, text, held, total, 1, fails)
     outside = variables(rule.head)
@@ -210,7 +212,8 @@ def obstacle(source: Matcher, rule: RuleHead, pattern: FactPattern) -> Obstacle 
             return Obstacle(rule.name, text, held, total, ways, fails, nearest, missing)
         given = source.bindings_in_order([b for b in found if b.keys() == found[0].keys()])
         held += 1
-    return Obstacle(rule.name, text, held, total, len(given), "its aggregates have other values")
+    fails = "its aggregates have other values" if rule.limit is None else "better facts are offered"
+    return Obstacle(rule.name, text, held, total, len(given), fails)
 
 
 def _failure(source: Matcher, item: tree.Formula, given: list[Binding]) -> tuple[str, tuple[str, ...], Fact | None]:
@@ -223,8 +226,9 @@ def _failure(source: Matcher, item: tree.Formula, given: list[Binding]) -> tuple
             return f"there is no {fact_text(missing)}", near, missing
         case tree.Negation(operand=tree.Atom() as atom) if (pattern := known_pattern(source, atom, b)) is not None:
             name = source.name(atom.name)
-            row = next(iter(next(iter(source.lookup(name, [pattern], True)))), pattern)
-            return f"{fact_text((name, row))} holds, but the rule requires that it does not", (), None
+            found = next(iter(source.lookup(name, [pattern], True)))
+            row = min(found, key=str) if 0 < len(found) < _COMPARED else next(iter(found), pattern)
+            return f"{fact_text((name, row))} holds, and the rule requires that it does not", (), None
         case tree.Comparison(left=tree.Variable(name=name), right=right) if name.startswith(" "):  # of the head
             return f"{text_of(b[name])} = {show_term(right)} fails{_with(right, b)}", (), None
     return f"{show_formula(item)} fails{_with(item, b)}", (), None

@@ -26,15 +26,14 @@ from holdfast.explanations.conditions import Absent, ConditionStep, Each, Gather
 from holdfast.explanations.scope import bound_in
 from holdfast.explanations.terms import NOTHING, NoValue, Terms, aggregated, alike, as_close, passes, spanned, value_of
 from holdfast.explanations.written_rules import RuleHead, rules_by_head
-from holdfast.language import parse, tree
+from holdfast.language import tree
+from holdfast.language.editing import ASSERTED
 from holdfast.program.check import check, outline
 from holdfast.program.model import Program
 from holdfast.values import Row
 from holdfast.values.column_types import sniff_rows
 from holdfast.values.model import Record
 
-ASSERTED = "Asserted"
-"""The name of the rule of facts that were given."""
 GroundRow: TypeAlias = tuple[Any, ...]
 Ground: TypeAlias = tuple[str, GroundRow]
 Substitution: TypeAlias = dict[str, Any]
@@ -49,14 +48,13 @@ class ProofError(HoldfastError):
     exit_code = ExitCode.CHECK_FAILED
 
 
-def check_proof(proof: str | Mapping[str, Any], program: str | tree.Program, facts: Mapping[str, Iterable[Row]]) -> str:
-    """Check a proof or a certificate of absence, as `to_json()` returns it.  Returns the fact, or raises `ProofError`.
+def checked(proof: str | Mapping[str, Any], rules: tree.Program, facts: Mapping[str, Iterable[Row]]) -> str:
+    """What a proof or a certificate of absence shows; raises `ProofError` if it does not.
 
-    `program` is the text of the rules (`kb.rules_text()`), `facts` are the explicit facts by relation.
+    `facts` are the explicit facts by the names of relations, with values as `kb.explicit` has them.
     """
     try:
         given = json.loads(proof) if isinstance(proof, str) else dict(proof)
-        rules = parse(program, "<program>") if isinstance(program, str) else program
         return _Checker(*_typed(rules, facts), given).check()
     except (ValueError, KeyError, TypeError, AttributeError, NoValue, RecursionError) as error:
         raise _rejected(f"it is not a proof that can be checked: {type(error).__name__} {error}") from error
@@ -66,10 +64,7 @@ def check_proof(proof: str | Mapping[str, Any], program: str | tree.Program, fac
 
 def _typed(rules: tree.Program, facts: Mapping[str, Iterable[Row]]) -> tuple[Program, dict[str, list[Row]]]:
     """The program with its types, where facts determine those that are not declared, and the facts by relation."""
-    given: dict[str, list[Row]] = {}
-    for name, relation in outline(rules).items():
-        rows = (row for key in {name, relation.display} for row in facts.get(key, ()))
-        given[name] = [row for row in rows if len(row) == relation.arity]
+    given = {name: [*facts.get(name, ())] for name in outline(rules)}
     hints = {(name, i): type for name, rows in given.items() for i, type in enumerate(sniff_rows(rows))}
     program = check(rules, hints)  # which refuses negation and aggregates in circles
     return program, {name: [*given[name], *program.facts.get(name, ())] for name in given}
@@ -87,10 +82,9 @@ class _Checker:
         self.evaluator = _Evaluator(self.terms, self._looked_up)
         self.limits = {r.place: r.limit for rules in self.rules.values() for r in rules if r.limit is not None}
         self.circles = {place: rules[0].circle for place, rules in self.rules.items()}
-        named = ((name.removesuffix(f"/{len(row)}"), row) for name, rows in facts.items() for row in rows)
-        self.explicit: dict[tuple[str, int], list[GroundRow]] = {}
-        for name, row in {(name, tuple(map(value_of, row, self.terms.kinds(name, len(row))))) for name, row in named}:
-            self.explicit.setdefault((name, len(row)), []).append(row)
+        self.explicit: dict[tuple[str, int], list[GroundRow]] = {place: [] for place in self.terms.places}
+        for name, row in ((name.removesuffix(f"/{len(row)}"), row) for name, rows in facts.items() for row in rows):
+            self.explicit[name, len(row)].append(tuple(map(value_of, row, self.terms.kinds(name, len(row)))))
         self.complete: dict[Ground, list[GroundRow]] = {}
         self.asked: set[Ground] = set()  # lists that were used
         self.proved: set[Ground] = set()
@@ -108,7 +102,10 @@ class _Checker:
                 raise _rejected(f"{entry['pattern']} is a pattern of what one rule offers, not of the best of a group")
             if (name, pattern) in self.complete or (name, len(pattern)) not in self.rules:
                 raise _rejected(f"{entry['pattern']} is listed twice, or is no pattern of a derived relation")
-            self.complete[name, pattern] = [self.terms.fact(text, whole=True)[1] for text in entry["facts"]]
+            listed = [self.terms.fact(text, whole=True) for text in entry["facts"]]
+            if any(other != name for other, _ in listed):
+                raise _rejected(f"{entry['pattern']} has facts of another relation in its list")
+            self.complete[name, pattern] = [row for _, row in listed]
         inferences = [(self.terms.fact(i["conclusion"], whole=True), i) for i in self.given["inferences"]]
         for conclusion, inference in inferences:
             self._check_inference(conclusion, inference)
@@ -127,10 +124,9 @@ class _Checker:
             for name, pattern in waiting:
                 self._check_complete(name, pattern)
             checked |= waiting
-        conclusions = {conclusion for conclusion, _ in inferences}
-        for name, _ in self.needed - conclusions:
+        for name, _ in self.needed - self.proved:
             raise _rejected(f"a fact of {name} is counted on, and not proved")
-        if checked != self.complete.keys() or self.needed != conclusions:
+        if checked != self.complete.keys() or self.needed != self.proved:
             raise _rejected("a list or an inference is there that nothing needs")
         return str(self.given.get("absent") or self.given["finalConclusion"])
 
@@ -153,8 +149,8 @@ class _Checker:
         self.premises, self.absent = premises, set()
         self.needed.update(premises)
         given = {name: self.terms.constant(text) for name, text in inference["substitution"].items()}
-        rules = self.rules.get((conclusion[0], len(conclusion[1])), ())
-        if not any(r.name == inference["ruleName"] and self._follows(r, conclusion, given) for r in rules):
+        rules = [r for r in self.rules.get(self.reader, ()) if r.name == inference["ruleName"]]
+        if not any(inference.get("rule", r.text) == r.text and self._follows(r, conclusion, given) for r in rules):
             raise _rejected(f"{inference['conclusion']} does not follow by {inference['ruleName']}")
         if self.absent != {self.terms.fact(text) for text in inference.get("absent", ())}:
             raise _rejected(f"{inference['conclusion']} rests on the absence of other facts than it says")
@@ -178,7 +174,7 @@ class _Checker:
         for rule in self.rules[self.reader]:
             for row, _ in self.evaluator.instances(rule, pattern, {}):
                 if self._lacks(name, best, row):
-                    raise _rejected(f"{text} lack one that {rule.name} derives: {row}")
+                    raise _rejected(f"{text} lack one that {rule.name} derives: {self.terms.text(name, row)}")
 
     def _group(self, name: str, pattern: GroundRow) -> GroundRow:
         """A pattern; of a limit relation, that of all that may be offered beside it."""
@@ -207,14 +203,16 @@ class _Checker:
             return self._explicit(name, pattern)
         listed = (name, group if (name, group) in self.complete else (_FREE,) * place[1])
         if listed not in self.complete:
-            raise _rejected(f"nothing says which facts of {name} there are with {pattern}")
+            raise _rejected(f"nothing says which facts fit {self.terms.text(name, pattern)}")
         self.asked.add(listed)
         if exact or (place in self.limits and place not in self.circles.get(self.reader, ())):
             self.needed.update((name, row) for row in self._fitting(self.complete[listed], group))
         return self._fitting(self.complete[listed], pattern)
 
     def _explicit(self, name: str, pattern: GroundRow) -> list[GroundRow]:
-        return self._fitting(self.explicit.setdefault((name, len(pattern)), []), pattern)
+        if (name, len(pattern)) not in self.explicit:
+            raise _rejected(f"the program has no relation {name} with {len(pattern)} columns")
+        return self._fitting(self.explicit[name, len(pattern)], pattern)
 
     def _fitting(self, rows: list[GroundRow], pattern: GroundRow) -> list[GroundRow]:
         """Those of some facts that fit a pattern, by an index; the lists stay as they are."""
@@ -247,7 +245,7 @@ class _Evaluator:
         found = [b for way in ways for b in self._followed((*way.steps, *way.then), start, exact)]
         for b in _grouped(rule, found) if rule.has_aggregates else found:
             row = tuple(value_of(b[name], kind) for name, kind in zip(rule.columns, rule.kinds, strict=True))
-            near = tuple(map(as_close, row, pattern)) if rule.has_aggregates else row
+            near = tuple(map(as_close, rule.functions, row, pattern)) if rule.has_aggregates else row
             if _fits(near, pattern):
                 yield near, b
 
@@ -284,7 +282,7 @@ class _Evaluator:
         return [(way, new) for way in step.ways for new in self._followed(way.steps, seen, True)]
 
     def _matched(self, step: Match, b: Substitution, exact: bool) -> Iterator[Substitution]:
-        pattern = tuple(c and value_of(self._terms.value(c[0], b), c[1]) for c in step.known)
+        pattern = tuple(c and value_of(self._terms.value(c[0], b)) for c in step.known)
         for row in self._look(step.relation, pattern, exact) if NOTHING not in pattern else ():
             new = {**b, _PREMISES: (*b.get(_PREMISES, ()), (step.relation, row))}
             new.update([(name, row[i]) for name, i in step.names])
@@ -296,13 +294,13 @@ class _Evaluator:
         for way, new in self._among(step, b):
             members[_plain(new), step.counts_facts and new.get(_PREMISES)] = self._followed(way.then, new, True)
         ends = [end for some in members.values() for end in some]
-        value = self._terms.aggregate(step.term, [end.get(" target", 0) for end in ends])
+        value = self._terms.aggregate(step.term, [end.get(" target", 0) for end in ends], b.get(step.wanted))
         facts = (*b.get(_PREMISES, ()), *(fact for end in ends for fact in end.get(_PREMISES, ())))
         attain = [end for end in ends if end.get(" target") == value] if step.witness else [{}]
         distinct = {_plain(some): some for some in ({n: e[n] for n in step.witness if n in e} for e in attain)}
         for some in distinct.values() if value is not None else ():
             if all(b.get(name, found) == found for name, found in some.items()):
-                yield {**b, **some, step.name: as_close(value, b.get(step.wanted)), _PREMISES: facts}
+                yield {**b, **some, step.name: value, _PREMISES: facts}
 
 
 def _grouped(rule: RuleHead, found: Iterable[Substitution]) -> Iterator[Substitution]:

@@ -129,7 +129,7 @@ class Conditions:
             if isinstance(node, tree.Aggregate):
                 yield self._gather(node, item, scope)
             else:
-                yield Each(place_of(node), node.arguments)
+                yield Each(place_of(node), self._terms.bounds(node))
         match item:
             case tree.Atom() | tree.Constraint() if is_test(item):
                 yield Passes(item.name.text if isinstance(item, tree.Atom) else item.function, item.arguments)

@@ -145,7 +145,7 @@ class Matcher:
             for found in self._ways(rule.asks(known), starts, _NONE, rule.head_variables, rule.is_exact):
                 for b in self._headed(rule, known, found):
                     pattern, row = goals[b[GOAL]][0], tuple(map(value_of, (b[n] for n in rule.columns), rule.kinds))
-                    near = tuple(map(as_close, row, pattern)) if rule.has_aggregates else row
+                    near = tuple(map(as_close, rule.functions, row, pattern)) if rule.has_aggregates else row
                     if fits(near, pattern):
                         yield b[GOAL], near, b
 
@@ -365,7 +365,7 @@ class Matcher:
             for new in self._in_time(self._followed(way.steps, [only(b, step.sees)], True)):
                 members[_plain(new), step.counts_facts and new.get(USED)] = way, new
         ends = [end for way, new in members.values() for end in self._followed(way.then, [new], True)]
-        value = self.terms.aggregate(step.term, [end.get(" target", 0) for end in ends])
+        value = self.terms.aggregate(step.term, [end.get(" target", 0) for end in ends], b.get(step.wanted))
         if value is None:
             return
         facts = (*b.get(USED, ()), *(fact for end in ends for fact in end.get(USED, ())))
@@ -374,7 +374,7 @@ class Matcher:
         )
         for chosen in {_plain(some): some for some in attain}.values():
             if all(b.get(name, known) == known for name, known in chosen.items()):
-                yield {**b, **chosen, step.name: as_close(value, b.get(step.wanted)), USED: facts}
+                yield {**b, **chosen, step.name: value, USED: facts}
 
     def _in_time(self, values: Iterable[T]) -> Iterator[T]:
         """Values, with a look at the clock now and then."""
@@ -402,7 +402,7 @@ class Matcher:
     def fact(self, text: str, whole: bool = False) -> Fact:
         """A fact or a pattern, with `_` for any value, from its text."""
         if (text, whole) not in self._texts:
-            self._texts[text, whole] = self.terms.fact(text, whole)
+            self._texts[text, whole] = self.terms.read_fact(text, whole)
         return self._texts[text, whole]
 
 

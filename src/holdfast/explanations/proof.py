@@ -9,25 +9,14 @@ from html import escape
 from typing import Any, TypeAlias
 
 from holdfast.errors import LimitReached, Span
-from holdfast.explanations.checker import ASSERTED
-from holdfast.explanations.matching import ANY, Fact
+from holdfast.explanations.matching import Fact
 from holdfast.explanations.short_names import FULL_NAMES, ShortNames
-from holdfast.explanations.terms import text_of
+from holdfast.explanations.terms import fact_text, text_of
+from holdfast.language.editing import ASSERTED
 from holdfast.quick_dataclass import dataclass
 
 MOST_SHOWN = 8
 """Premises of one inference that a text shows; the others are counted."""
-
-
-def fact_text(fact: Fact) -> str:
-    """A fact, or a pattern with `_` in it, as programs write it."""
-    name, row = fact
-    shown = (
-        name
-        if name.startswith("<") or name.replace(".", "").isidentifier()
-        else f"'{name.replace(chr(39), chr(39) * 2)}'"
-    )
-    return f"{shown}({', '.join('_' if value is ANY else text_of(value) for value in row)})"
 
 
 Complete: TypeAlias = tuple[Fact, tuple[Fact, ...]]

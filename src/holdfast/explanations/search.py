@@ -10,7 +10,6 @@ from __future__ import annotations
 import time
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
@@ -19,11 +18,11 @@ from holdfast.deadline import within
 from holdfast.errors import Diagnostic, LimitReached
 from holdfast.explanations.chains import ClosureRules, chain, closure_of
 from holdfast.explanations.matching import ANY, USED, Binding, Fact, FactPattern, Matcher, order_of
-from holdfast.explanations.proof import Proof, ProofStep, fact_text
-from holdfast.explanations.terms import Unknown, text_of
+from holdfast.explanations.proof import Proof, ProofStep
+from holdfast.explanations.terms import Unknown, fact_text, text_of
 from holdfast.explanations.written_rules import RuleHead
 from holdfast.language import tree
-from holdfast.language.printer import show_formula, show_rule
+from holdfast.language.printer import show_formula
 from holdfast.language.syntax import nodes
 from holdfast.quick_dataclass import dataclass
 
@@ -414,11 +413,11 @@ def inference(source: Matcher, instance: Instance) -> tuple[ProofStep, dict[Fact
     instances = with_premises(source, written, (fact[1], own), instance.premises)
     found = [dict.fromkeys(b.get(USED, ())) for _, b in instances]
     same = (tuple(used) for used in found if used.keys() == set(instance.premises))
-    text, absent = show_rule(replace(written.rule, attributes=())).strip(), tuple(source.absent)
+    absent = tuple(source.absent)
     step = ProofStep(
         fact,
         written.name,
-        text,
+        written.text,
         written.rule.span,
         own,
         next(same, instance.premises),  # in the order in which a checker matches them

@@ -17,10 +17,9 @@ from holdfast.errors import LimitReached
 from holdfast.explanations.absence import COMPARISON, likeness, nearest_facts
 from holdfast.explanations.candidates import VAGUE, Candidates, Edit, is_editable
 from holdfast.explanations.matching import ANY, Binding, Fact, FactPattern, Matcher, fits
-from holdfast.explanations.proof import fact_text
 from holdfast.explanations.scope import bindable
 from holdfast.explanations.search import SearchLimit
-from holdfast.explanations.terms import NoValue, text_of
+from holdfast.explanations.terms import NoValue, fact_text, text_of
 from holdfast.explanations.written_rules import RuleHead
 from holdfast.language import tree
 from holdfast.language.printer import show_formula

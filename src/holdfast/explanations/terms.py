@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator as op
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import zip_longest
 from typing import Any, cast
 
@@ -64,6 +64,19 @@ def value_of(given: Any, kind: Kind = Type.ANY) -> Any:
     return given
 
 
+def is_of(value: Any, kind: Kind) -> bool:
+    """Whether a column of some type may have a value."""
+    match kind:
+        case Type.NUMBER:
+            return isinstance(value, int) and -(2**63) <= value < 2**63
+        case Type.UNSIGNED:
+            return isinstance(value, int) and 0 <= value < 2**64
+        case Type.ANY:
+            return not isinstance(value, Record)
+    python = {Type.FLOAT: float, Type.SYMBOL: str}
+    return isinstance(value, python[kind] if isinstance(kind, Type) and kind in python else Record)
+
+
 def _record_of(given: Record, kind: Kind) -> Record:
     """A record of such values, made from the inside out: lists may be longer than Python can recurse."""
     found: list[Any] = []
@@ -99,6 +112,14 @@ def text_of(value: Value) -> str:
     return str(value)
 
 
+def fact_text(fact: tuple[str, Sequence[Any]]) -> str:
+    """A fact, or a pattern with `_` for any value (None), as programs write it."""
+    name, row = fact
+    is_plain = name.startswith("<") or name.replace(".", "").isidentifier()
+    shown = name if is_plain else f"'{name.replace(chr(39), chr(39) * 2)}'"
+    return f"{shown}({', '.join('_' if value is None else text_of(value) for value in row)})"
+
+
 def place_of(node: object) -> str:
     """The name under which a binding has the value of an aggregate or a range."""
     return f" {id(node)}"
@@ -110,9 +131,10 @@ class Terms:
     def __init__(self, program: Program) -> None:
         self._kept, items = program, program.written
         self._floats = {id(term) for term in program.floats}  # ids, which stay theirs while the program is kept
+        self._integers = program.integers
         self.prefixes = STANDARD_PREFIXES | {item.prefix: item.iri for item in items if isinstance(item, tree.Prefix)}
         self._types = {item.name: item.targets[0] for item in items if isinstance(item, tree.TypeDeclaration)}
-        relations = program.relations.values()
+        relations = [relation for relation in program.relations.values() if not relation.auxiliary]
         self._kinds = {(each.name.removesuffix(f"/{each.arity}"), each.arity): each.kinds for each in relations}
         sums = (rule for rule in program.aggregates if rule.function == "sum")
         self._float_sums = {r.span for r in sums if program.relations[r.predicate].types[r.place] is Type.FLOAT}
@@ -120,6 +142,11 @@ class Terms:
     def is_whole(self, term: tree.Number) -> bool:
         """Whether a number literal is an integer."""
         return isinstance(number(term), int) and id(term) not in self._floats
+
+    @property
+    def places(self) -> Iterable[tuple[str, int]]:
+        """The relations that the program shows, with how many columns each has."""
+        return self._kinds
 
     def kinds(self, name: str, arity: int) -> Sequence[Kind]:
         """The types of the columns of a relation."""
@@ -159,6 +186,8 @@ class Terms:
     def _computed(self, term: Any, values: list[Any], apply: Callable[[str, list[Any]], Any]) -> Any:
         try:
             match term:
+                case tree.Unary(operator="bnot") if self._is_unsigned(term):
+                    return 2**64 - 1 - values[0]
                 case tree.Unary(operator=function) | tree.Binary(operator=function) | tree.Call(function=function):
                     return apply(function, values)
                 case tree.Record():
@@ -173,8 +202,33 @@ class Terms:
             return NOTHING
         raise Unknown(f"explanations do not know {type(term).__name__}")
 
+    def _is_unsigned(self, term: tree.Node) -> bool:
+        """Whether a complement or a range is one of unsigned numbers; instances of a component may be of others."""
+        types = {type for span, type in self._integers if span == term.span}
+        if Type.UNSIGNED in types and len(types) > 1:
+            raise Unknown("explanations do not know which instance of a component has unsigned numbers here")
+        return Type.UNSIGNED in types
+
+    def bounds(self, term: tree.Call) -> tuple[tree.Term, ...]:
+        """The arguments of a range; without a step, unsigned numbers do not count down."""
+        counts_up = len(term.arguments) == 2 and self._is_unsigned(term)
+        return (
+            (*term.arguments, tree.Number("1", tree.NumberKind.UNSIGNED, span=term.span))
+            if counts_up
+            else term.arguments
+        )
+
     def fact(self, text: str, whole: bool = False) -> tuple[str, tuple[Any, ...]]:
-        """A fact, or a pattern with `_` for any value (None), from its text."""
+        """A fact, or a pattern with `_` for any value (None), from its text; its values are of the columns' types."""
+        name, row = self.read_fact(text, whole)
+        if not all(
+            value is None or is_of(value, kind) for value, kind in zip(row, self.kinds(name, len(row)), strict=True)
+        ):
+            raise NoValue(f"{text} has a value that its column cannot have")
+        return name, row
+
+    def read_fact(self, text: str, whole: bool = False) -> tuple[str, tuple[Any, ...]]:
+        """A fact or a pattern from its text, which may have values that its columns cannot have."""
         atom = parse_body(text, "<fact>")
         if not isinstance(atom, tree.Atom):
             raise NoValue(f"{text} is not a fact")
@@ -183,6 +237,10 @@ class Terms:
         if NOTHING in values or (whole and None in values):
             raise NoValue(f"{text} is not one fact")
         return name, tuple(map(value_of, values, self.kinds(name, len(values))))
+
+    def text(self, name: str, row: Sequence[Any]) -> str:
+        """A fact or a pattern as programs write it."""
+        return fact_text((name, row))
 
     def constant(self, text: str) -> Any:
         """A value from its text."""
@@ -200,9 +258,9 @@ class Terms:
             return value_of(value, Type.FLOAT)
         return compute("ftoi", [value]) if wanted in ("number", "unsigned") and isinstance(value, float) else value
 
-    def aggregate(self, term: tree.Aggregate, values: list[Any]) -> Any:
-        """The value of an aggregate; None if it has none."""
-        value = aggregated(term.function, values)
+    def aggregate(self, term: tree.Aggregate, values: list[Any], wanted: Any) -> Any:
+        """The value of an aggregate, or the wanted one if it is close to it; None if it has none."""
+        value = as_close(term.function, aggregated(term.function, values), wanted)
         return Float(0) if not values and term.span in self._float_sums else value
 
 
@@ -273,17 +331,19 @@ def _sum(values: list[Any]) -> Any:
         return sum(plain)
 
 
-def as_close(value: Any, wanted: Any) -> Any:
-    """The wanted float if the value is close to it, else the value: the last digits of a sum depend on its order."""
-    floats = isinstance(value, float) and isinstance(wanted, float)
+def as_close(function: str, value: Any, wanted: Any) -> Any:
+    """The wanted float if a sum or a mean is close to it, else the value: the last digits depend on the order."""
+    floats = function in ("sum", "mean") and isinstance(value, float) and isinstance(wanted, float)
     return wanted if floats and math.isclose(value, wanted, rel_tol=1e-12) else value
 
 
 def spanned(start: Any, stop: Any, step: Any = None) -> Iterator[Any]:
     """The numbers that `range` produces."""
-    step = step or (1 if start <= stop else -1) if step is None else step
+    step = (1 if start <= stop else -1) if step is None else step
     while step and (start < stop if step > 0 else start > stop):
         yield value_of(start)
+        if start + step == start or math.isinf(stop):
+            raise NoValue("a range has no end")
         start += step
 
 

@@ -10,10 +10,10 @@ from typing import Any, overload
 
 from holdfast.errors import LimitReached
 from holdfast.explanations.matching import Fact, Matcher
-from holdfast.explanations.proof import MOST_SHOWN, ProofStep, fact_text, quoted
+from holdfast.explanations.proof import MOST_SHOWN, ProofStep, quoted
 from holdfast.explanations.search import Instance, Search, SearchLimit, inference
 from holdfast.explanations.short_names import FULL_NAMES, ShortNames
-from holdfast.explanations.terms import Unknown
+from holdfast.explanations.terms import Unknown, fact_text
 from holdfast.quick_dataclass import dataclass
 
 _KEPT = 300  # sets of facts that are kept for one fact

@@ -11,6 +11,7 @@ from holdfast.explanations.conditions import Conditions, Way, equation
 from holdfast.explanations.terms import Terms
 from holdfast.language import parse_body, tree
 from holdfast.language.editing import name_of
+from holdfast.language.printer import show_rule
 from holdfast.language.syntax import conjuncts, variables
 from holdfast.program.model import Program
 from holdfast.program.sums import SUMS
@@ -40,6 +41,11 @@ class RuleHead:
     def place(self) -> tuple[str, int]:
         """The relation of the head, and how many columns it has."""
         return self.terms.relation(self.head.name), len(self.head.arguments)
+
+    @cached_property
+    def text(self) -> str:
+        """The rule on one line, or one literal per line, without its attributes."""
+        return show_rule(replace(self.rule, attributes=()))
 
     @cached_property
     def kinds(self) -> Sequence[Kind]:

@@ -17,10 +17,10 @@ from typing import Any
 from holdfast.arguments import expect
 from holdfast.errors import HoldfastError, LimitReached
 from holdfast.explanations.matching import Fact
-from holdfast.explanations.proof import Proof, ProofStep, fact_text
+from holdfast.explanations.proof import Proof, ProofStep
 from holdfast.explanations.search import Explainer, SearchLimit
 from holdfast.explanations.short_names import FULL_NAMES
-from holdfast.explanations.terms import NoValue, value_of
+from holdfast.explanations.terms import NoValue, fact_text, value_of
 from holdfast.knowledge.copies import copied
 from holdfast.knowledge.explaining import asked_fact, raw
 from holdfast.knowledge.nearby import NOTHING_MOVED, NearbyFacts

@@ -6,7 +6,6 @@ import math
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
-from pathlib import Path
 from typing import Any, Self, TypeVar
 
 import numpy as np
@@ -22,7 +21,6 @@ from holdfast.explanations.search import Explainer, SearchLimit
 from holdfast.explanations.terms import FUNCTIONS, NOTHING, Float, NoValue, Unknown, text_of, value_of
 from holdfast.explanations.ways import Derivations, Supports, derivations, supports
 from holdfast.knowledge.far_lookup import FarLookup
-from holdfast.knowledge.loading import load
 from holdfast.knowledge.materialisation import ReadState
 from holdfast.knowledge.origins import Rules
 from holdfast.knowledge.relations import the_relation, written_name
@@ -31,7 +29,7 @@ from holdfast.language.syntax import alternatives
 from holdfast.program.functors import FUNCTORS
 from holdfast.program.model import Apply, Const, Relation
 from holdfast.values import Row, Type, Value
-from holdfast.values.dictionary import Codes, Dictionary, EncodingError
+from holdfast.values.dictionary import Codes, EncodingError
 from holdfast.values.model import Record
 from holdfast.values.structures import Kind
 
@@ -430,16 +428,11 @@ def parsed_fact(text: str, state: ReadState) -> tuple[str, Row]:
         return relation.name, tuple(map(raw, row))
 
 
-def given_facts(rules: tree.Program, facts: Sequence[Path]) -> dict[str, list[Row]]:
-    """The explicit facts of a program, for a checker: read from folders and files, nothing is derived."""
-    loaded = load(rules, [*facts], Dictionary())
-    types = {name: loaded.program.relations[name].types for name in loaded.rows}
-    return {name: loaded.dictionary.decode_rows(codes, types[name]) for name, codes in loaded.rows.items()}
-
-
 def _type_of(value: Any) -> Type:
     """The type of a value as a functor takes it."""
-    kinds = ((float, Type.FLOAT), (int, Type.NUMBER), (str, Type.SYMBOL), (Record, Type.RECORD))
+    if isinstance(value, int):
+        return Type.NUMBER if value < 2**63 else Type.UNSIGNED
+    kinds = ((float, Type.FLOAT), (str, Type.SYMBOL), (Record, Type.RECORD))
     return next((type for kind, type in kinds if isinstance(value, kind)), Type.ANY)
 
 

@@ -11,9 +11,8 @@ from holdfast.errors import Diagnostic, UsageError
 from holdfast.exclusive import Guard, reading
 from holdfast.knowledge.queries import Question
 from holdfast.knowledge.reading import FactReader
-from holdfast.knowledge.relations import find_relation, the_relation
+from holdfast.knowledge.relations import find_relation, rules_text, the_relation
 from holdfast.knowledge.views import ViewsByName, visible_relations
-from holdfast.language.printer import show
 from holdfast.program.model import Program
 from holdfast.relation_view import RelationView, refuse_copying, signature
 from holdfast.values import Value
@@ -115,7 +114,8 @@ class Readable(ABC):
     @reading
     def rules_text(self) -> str:
         """The declarations and rules as text, with the names of the rules."""
-        return show(self._reader().tree)
+        reader = self._reader()
+        return rules_text(reader.tree, reader.program)
 
     def graph(self) -> GraphView:
         """The graph of hyper-nodes: a picture in a notebook, text elsewhere."""

@@ -8,8 +8,12 @@ from holdfast.arguments import expect
 from holdfast.backends.abilities import virtual_relations
 from holdfast.backends.protocol import Backend
 from holdfast.errors import Diagnostic, UsageError
+from holdfast.language import tree
+from holdfast.language.printer import show
+from holdfast.program.check import outline
 from holdfast.program.model import Program, Relation
 from holdfast.program.similar import similar
+from holdfast.values import Type
 
 
 def find_relation(name: str, program: Program) -> Relation | None:
@@ -48,6 +52,27 @@ def predicate_of(name: str, arity: int, program: Program) -> str:
     """The relation that a rule means by a name with this many arguments."""
     shared = program.relations.get(name)
     return name if shared is None or shared.arity == arity else f"{name}/{arity}"
+
+
+def rules_text(rules: tree.Program, program: Program) -> str:
+    """The declarations and rules of a program without its facts.
+
+    Where facts were all that said that there is some relation, all relations are declared, so that the text has it too.
+    """
+    text, known = show(rules), outline(rules)
+    shown = [relation for relation in program.relations.values() if not relation.auxiliary]
+    names = {relation.name.removesuffix(f"/{relation.arity}") for relation in shown}
+    if all(each.name in known for each in shown) or len(names) < len(shown) or any(map(_has_records, shown)):
+        return text
+    return "".join(f".decl {each.display}({_columns(each)})\n" for each in shown) + "\n" + text
+
+
+def _has_records(relation: Relation) -> bool:
+    return Type.RECORD in relation.types
+
+
+def _columns(relation: Relation) -> str:
+    return ", ".join(f"{column.name}: {column.type.value}" for column in relation.columns)
 
 
 def missing(old: Program, new: Program) -> dict[str, Relation]:

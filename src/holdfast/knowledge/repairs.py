@@ -10,8 +10,9 @@ from typing import Any, overload
 
 from holdfast.explanations.candidates import Edit
 from holdfast.explanations.matching import Fact
-from holdfast.explanations.proof import fact_text, quoted
+from holdfast.explanations.proof import quoted
 from holdfast.explanations.short_names import FULL_NAMES, ShortNames
+from holdfast.explanations.terms import fact_text
 from holdfast.knowledge.relations import written_name
 from holdfast.program.model import Program
 from holdfast.quick_dataclass import dataclass

@@ -102,7 +102,7 @@ def _snapshot(stored: StoreContents, evaluate: Evaluate, store: Store | None, fr
     facts: dict[str, list[Path]] = {}
     for file in manifest.facts:
         facts.setdefault(file.relation, []).append(stored.folder / file.path)
-    program = parse(manifest.program, manifest.path)
+    program = parse(manifest.program, "<store>")
 
     def from_cache(given: tree.Program, dictionary: Dictionary) -> Loaded:
         limit = partial(dictionary.memory.check, "facts that are loaded")

@@ -11,6 +11,9 @@ from holdfast.language.parser import parse
 from holdfast.language.printer import show_rule
 from holdfast.language.tree import Item, Program, Rule, RuleAttribute
 
+ASSERTED = "Asserted"
+"""What proofs write in place of a rule's name where a fact was given."""
+
 
 def rules_named(program: Program) -> Program:
     """The program without its facts, each rule with a name."""

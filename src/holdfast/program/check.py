@@ -102,8 +102,9 @@ def checked(core: CoreProgram, scope: Names, hints: Hints, diagnostics: Diagnost
     warn_of_limits(relations, nodes, diagnostics)
     diagnostics.items[:] = _each_once(diagnostics.items)
     diagnostics.raise_errors()
-    warnings, floats = diagnostics.warnings, tuple(typer.floats)
-    return Program(relations, rules, aggregates, facts, nodes, scope.prefixes, warnings, floats=floats)
+    warnings, floats, integers = diagnostics.warnings, tuple(typer.floats), frozenset(typer.integers)
+    found = Program(relations, rules, aggregates, facts, nodes, scope.prefixes, warnings)
+    return replace(found, floats=floats, integers=integers)
 
 
 def _each_once(items: list[Diagnostic]) -> list[Diagnostic]:

@@ -10,7 +10,7 @@ ALL_CODES: dict[str, str] = {
     "E0205": "an atom has the wrong number of arguments",
     "E0206": "a type is used that the program does not declare",
     "E0207": "a prefix is used that the program does not declare",
-    "E0208": "two rules have the same name",
+    "E0208": "two rules have the same name, or one has a name that is taken",
     "E0209": "a functor is used that the language does not have",
     "E0210": "a functor or constraint has the wrong number of arguments",
     "E0211": "a type declaration is circular, or unites types of different kinds",

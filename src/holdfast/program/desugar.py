@@ -5,6 +5,7 @@ from __future__ import annotations
 from holdfast.deadline import look_at_the_clock
 from holdfast.errors import Label, Span
 from holdfast.language import tree
+from holdfast.language.editing import ASSERTED
 from holdfast.language.foreign import HEAD_WILDCARD, value_help
 from holdfast.language.hints import aggregate_help
 from holdfast.program.aggregates import (
@@ -80,6 +81,9 @@ def rule_names(rules: list[tree.Rule], scope: Names) -> list[str]:
         if attribute is not None and (first := given.setdefault(attribute.value, attribute.span)) is not attribute.span:
             labels = [Label(first, "the first one")]
             scope.diagnostics.error("E0208", f"two rules are named {attribute.value}", attribute.span, labels=labels)
+        if attribute is not None and attribute.value == ASSERTED:
+            message = f"a rule cannot be named {ASSERTED}: in proofs that stands for facts that were given"
+            scope.diagnostics.error("E0208", message, attribute.span)
         result.append(attribute.value if attribute is not None else "")
     return result
 

@@ -282,6 +282,8 @@ class Program:
     """The text without components and facts, for explanations."""
     floats: tuple[tree.Number, ...] = field(default=(), compare=False, repr=False)
     """The numbers of `written` that are floats because of where they are."""
+    integers: frozenset[tuple[Span, Type]] = field(default=frozenset(), compare=False, repr=False)
+    """Where `bnot` and `range` are written, and of which types: of unsigned numbers they have other values."""
 
     @cached_property
     def places(self) -> Mapping[str, int]:

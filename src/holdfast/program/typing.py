@@ -54,6 +54,8 @@ class Typer:
         self._rule = FACTS
         self.floats: list[tree.Number] = []
         """The numbers of rules that are written where a float is required."""
+        self.integers = set[tuple[Span, Type]]()
+        """Where `bnot` and `range` are written, and their types."""
         self._doubtful: set[str] = set()  # aggregates with an error; rules that read them are not reported
 
     def relations(self) -> dict[str, model.Relation]:
@@ -207,6 +209,7 @@ class Typer:
 
     def _check_range(self, literal: CoreRange) -> None:
         type = self._type(literal.variable)
+        self.integers.add((literal.span, type))
         if not type.is_numeric:
             message = f"range gives numbers, but {shown(literal.variable)} is {type.value}"
             self._diagnostics.error("E0404", message, literal.span)
@@ -313,6 +316,8 @@ class Typer:
             case tree.Unary(operator="-", operand=tree.Number()):
                 return self._constant(term, self._type(term), self._inference.reason(self._rule, term))
             case tree.Unary(operator=operator, operand=operand):
+                if operator == "bnot":
+                    self.integers.add((term.span, self._type(term)))
                 return self._apply(FUNCTORS[UNARY_OPERATORS[operator]], (operand,), term)
             case tree.Binary(operator=operator, left=left, right=right):
                 return self._apply(FUNCTORS[operator], (left, right), term)

@@ -20,6 +20,7 @@ from holdfast.program.model import Test as Condition
 from holdfast.values import BlankNode, Iri, Literal, Type
 from holdfast.values.dictionary import Dictionary
 
+from ...oracle.functors import span
 from .test_arithmetic import FLOATS, SIGNED, UNSIGNED
 
 TEXT = st.text("aàbé\U0001f600 1", max_size=4)
@@ -217,6 +218,9 @@ def test_nested_terms_and_constants() -> None:
 # --- ranges ------------------------------------------------------------------------------------------
 
 
+BOUND = st.floats(-9, 9)
+
+
 def ranged(type: Type, bounds: list[Any], most: int, known: list[Any] | None = None) -> list[list[Any]]:
     """The batches of values that a range over one binding gives, to start with at most 50 of them."""
     terms = [Const(value, type) for value in bounds]
@@ -258,6 +262,17 @@ def test_a_bound_variable_is_compared() -> None:
 def test_ranges_of_floats() -> None:
     assert ranged(Type.FLOAT, [0.0, 1.0, 0.25], 3) == [[0.0, 0.25, 0.5], [0.75]]
     assert ranged(Type.FLOAT, [1.0, -1.0], 3) == [[1.0, 0.0]]
+    assert ranged(Type.FLOAT, [1.0, 1.3, 0.1], 9) == [[1.0, 1.1, 1.2000000000000002]]  # 1.3 is not among them
+    assert ranged(Type.FLOAT, [-1e308, 1e308, 1e308], 9) == [[-1e308, 0.0]]
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.floats(-9, 9), st.floats(-9, 9), st.one_of(st.none(), st.floats(0.1, 3), st.floats(-3, -0.1)), st.integers(1, 9)
+)
+def test_ranges_of_floats_are_the_oracles(start: float, stop: float, step: float | None, most: int) -> None:
+    found = ranged(Type.FLOAT, [start, stop] if step is None else [start, stop, step], most)
+    assert [value for batch in found for value in batch] == [n + 0.0 for n in span(start, stop, step)[: 50 * most]]
 
 
 @pytest.mark.parametrize(
@@ -267,6 +282,7 @@ def test_ranges_of_floats() -> None:
         (Type.FLOAT, [0.0, 1.0, 0.0]),
         (Type.FLOAT, [0.0, math.inf]),
         (Type.FLOAT, [0.0, 1.0, math.nan]),
+        (Type.FLOAT, [1e16, 1e16 + 4, 0.1]),
     ],
 )
 def test_a_range_without_end(type: Type, bounds: list[Any]) -> None:

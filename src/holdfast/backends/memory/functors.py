@@ -126,13 +126,34 @@ def _chunks(start: Any, stop: Any, step: Any, most: int) -> Iterator[ValueColumn
     if start.dtype == np.float64:
         if not np.isfinite([start, stop, step]).all():
             raise Undefined("a range to or by infinity has no end")
-        values = np.arange(start, stop, step)
-        yield from (values[first : first + most] for first in range(0, len(values), most))
+        yield from _float_chunks(start, stop, step, most)
         return
     left = range(int(start), int(stop), int(step))
     while part := left[:most]:
         yield start.dtype.type(part.start) + np.arange(len(part), dtype=start.dtype) * step
         left = left[most:]
+
+
+@np.errstate(over="ignore")
+def _before(start: Any, stop: Any, step: Any, most: int) -> ValueColumn:
+    """The first floats of a range, each the one before and the step, and one more or those after its end."""
+    count = int(np.clip((stop - start) / step + 2, 1, most))
+    values: ValueColumn = np.add.accumulate(np.append(start, np.full(count, step)))
+    return values
+
+
+def _float_chunks(start: Any, stop: Any, step: Any, most: int) -> Iterator[ValueColumn]:
+    while True:
+        values = _before(start, stop, step, most)
+        inside = values < stop if step > 0 else values > stop
+        if not inside.all():
+            if inside[0]:
+                yield values[: np.argmin(inside)]
+            return
+        if values[-1] == values[-2]:
+            raise Undefined("a range whose step is too small for its numbers has no end")
+        yield values[:-1]
+        start = values[-1]
 
 
 def _bound(variable: Var, codes: Codes, given: Bindings) -> Iterator[Bindings]:
