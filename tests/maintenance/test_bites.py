@@ -292,7 +292,12 @@ MUTANTS = [
     Mutant("ranks that waited do not come back", _Beside.put_back, "if runs is not None", "if False", "asked"),
     Mutant("ranks that were read do not come back", _Beside.put_back, "if array is not None", "if False", "asked"),
     Mutant("runs come with ranks of elsewhere", _Beside.take_over, "some + step) for", "some) for", "scripts"),
-    Mutant("runs come where they were elsewhere", _Beside.take_over, "where.start - places.start", "0", "scripts"),
+    Mutant("runs come where they were elsewhere", ranks._part, "return slice(wh", "return places # ", "scripts"),
+    Mutant("scattered rows come in another order", ranks._part, "where[places]", "where[places][::-1]", "scripts"),
+    Mutant(
+        "what comes while ranks wait is the first", MemoryRanking._scatter, "(ids, self.rounds)", "(ids, 1)", "scripts"
+    ),
+    Mutant("what comes while ranks wait has no Cw", MemoryRanking._scatter, "(ids, Cr)", "(ids, 0 * Cr)", "scripts"),
     Mutant(
         "rules that waited elsewhere did not wait",
         MemoryRanking.take_over,
@@ -310,7 +315,7 @@ MUTANTS = [
     Mutant(
         "what was deleted elsewhere is read", recompute._evaluate_beside, "(s.I - s.D) | s.A", "s.I | s.A", "scripts"
     ),
-    Mutant("a run has another rank", MemoryRanking.enter, "append((run, self.rounds))", "append((run, 1))", "scripts"),
+    Mutant("a run has another rank", MemoryRanking.enter, "(slice(*run), self.rounds)", "(slice(*run), 1)", "scripts"),
     Mutant(
         "runs that come later are forgotten",
         _Beside.write_many,
