@@ -31,6 +31,7 @@ from ..equivalence.lanes import STRATEGIES, Lane
 from ..equivalence.mutants import Mutant, broken
 from ..equivalence.rank_check import wrong_ranks
 from ..equivalence.scripts import closure_writer, random_script
+from . import test_budget
 from .test_budget import BOUND, RING, RULES, is_spent_after
 from .test_dred_ranked import POINTS_TO, points_to
 
@@ -178,6 +179,11 @@ def bounds(seed: int) -> None:
     assert small.after(budget.Figures(deletion=1_000_000)).seconds == 0.001
 
 
+def small(seed: int) -> None:
+    """A small evaluation between two updates of a large hyper-node."""
+    test_budget.test_a_small_evaluation_says_little_of_a_large_one()
+
+
 def learning(seed: int) -> None:
     """What was abandoned, or took long, is not tried again at once, but in time."""
     rates = Rates()
@@ -213,6 +219,7 @@ def in_order(seed: int) -> None:
 
 PROPERTIES: dict[str, Callable[[int], None]] = {
     "scripts": scripts,
+    "small": small,
     "waiting": waiting,
     "within limits": within_limits,
     "popular": popular,
@@ -338,13 +345,15 @@ MUTANTS = [
     Mutant("inserted instances are not visited", FullCost.after, "+ figures.insertion", "", "costs"),
     Mutant(
         "seconds do not follow instances",
-        FullCost.after,
+        FullCost._expected,
         "took * instances / then",
         "took",
         "bounds",
     ),
-    Mutant("few instances show what one takes", FullCost.after, "if then < _FEW", "if False", "bounds"),
-    Mutant("what comes and goes costs more and more", FullCost.after, "self.measured or (", "(", "bounds"),
+    Mutant("few instances show what one takes", FullCost._expected, "if then < _FEW", "if False", "bounds"),
+    Mutant("what comes and goes costs more and more", FullCost.after, "self.last", "None", "bounds"),
+    Mutant("what large evaluations took is forgotten", FullCost.then, "largest=max(known)", "largest=None", "small"),
+    Mutant("what large evaluations took does not count", FullCost._expected, "is not None", "is None", "small"),
     Mutant(
         "a recomputation costs what it did before", FullCosts.maintained, "if figures.is_anew:", "if False:", "costs"
     ),

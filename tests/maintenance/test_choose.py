@@ -118,21 +118,6 @@ def test_a_large_insertion_is_chosen_by_what_an_instance_takes(each: float, expe
     assert set(kb["path"]) == {(x, y) for x in range(40) for y in range(40)}
 
 
-@pytest.mark.only_in_memory("other engines keep no ranks")
-@pytest.mark.parametrize(("each", "expected"), [(1e-7, "dred-counting"), (1e-5, "recompute")])
-def test_a_deletion_visits_at_most_all_instances(each: float, expected: str) -> None:
-    """Where facts have one derivation each, nothing comes back."""
-    kb = holdfast.from_text(CLOSURE, facts={"edge": [(n, n + 1) for n in range(40)]}, modules=())
-    chooser, plan = kb._maintainer.chooser, kb._maintainer.nodes[-1]
-    chooser.costs.restore({plan.node.predicates: FullCost(10_000, 0.01)})
-    record = chooser._records.setdefault(plan.node.predicates, _Record(needs_ranks=False))
-    record.took(Figures(given=1, deletes=True, deletion=10), "dred-counting", 1.0)  # so few do not show it
-    record.took(Figures(given=3, deletes=True, deletion=5_000), "dred-counting", each * 5_000)
-    record.took(Figures(given=9, deletes=True), "dred-counting", 100.0)  # much more than starting over
-    assert used(kb, Update(delete={"edge": [(n, n + 1) for n in range(0, 40, 4)]})) == [expected]
-    assert set(kb["path"]) == {(x, y) for x in range(41) for y in range(x + 1, x - x % 4 + 5) if x % 4 and y < 41}
-
-
 def test_facts_that_come_back_take_what_they_took() -> None:
     record, most, left = _Record(), FullCost(100_000, 0.1), FullCost(20_000, 0.02)
     record.took(Figures(given=3, inserts=True, insertion=100_000), "dred-ranked", 0.2)  # 2 µs an instance

@@ -18,7 +18,6 @@ from holdfast.maintenance.watch import Stopwatch, Watch
 
 _SLACK = 0.02  # seconds; less is not worth abandoning an update
 _SHARE = 0.8  # of the seconds of an evaluation: an abandoned update then takes less than twice as long as that
-_SHARE_INSERTING = 1.0  # the same once all is deleted: most of the work is done then
 _INDEXES = 1.0  # of the seconds of an evaluation: what indexes may take on top of that, since later updates use them
 _SOONER = 0.1  # of the seconds that are left, until they are looked at again
 _COMPARING = 1.1  # times an evaluation: recomputing also compares the new facts with the old ones
@@ -188,7 +187,9 @@ class Budget:
         if self._is_elsewhere:
             self._check_elsewhere(seconds, full)
             return
-        most = (_SHARE_INSERTING if self._figures.has_deleted else _SHARE) * full.seconds
+        most = _SHARE * full.seconds
+        if self._figures.has_deleted:  # what is left are insertions, which visit nothing that starting over does not
+            most = max(full.seconds, self._full.seconds)
         most += min(self._tuning.indexing - self._indexed, _INDEXES * full.seconds)
         left = _SLACK + most - seconds
         if left < 0:

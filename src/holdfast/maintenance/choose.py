@@ -80,7 +80,6 @@ class _Record:
     needs_ranks: bool = True
     rivals: Rivals = field(default_factory=Rivals)  # where modules serve it
     inserted: dict[str, float] = field(default_factory=dict)  # seconds an instance that an algorithm inserts
-    deleted: float = inf  # seconds an instance that DRed^c deletes
     largest: tuple[int, FullCost] | None = None  # the most facts that its rules ever read, and the cost then
 
     def rates(self, algorithm: str, kind: str) -> Rates:
@@ -96,8 +95,6 @@ class _Record:
             each = seconds / figures.insertion
             known = self.inserted.get(algorithm, each)  # little inserted in many rounds shows what rounds take
             self.inserted[algorithm] = min(each, _CREEPS * known)
-        if kind == DELETIONS and algorithm == DRED and figures.deletion >= _MANY_INSTANCES:
-            self.deleted = min(seconds / figures.deletion, _CREEPS * self.deleted)
 
     def judge_ranks(self, figures: Figures) -> None:
         """Where facts have one derivation each, as in a chain or a tree, DRed^c overdeletes what goes, and ranks only
@@ -249,8 +246,6 @@ class Chooser:
             known = record.refills(name, facts, request.inserted, full) if kind == INSERTIONS else None
             if known is not None:
                 (expected, anew), may_win, most = known, True, 1.0
-        if name == DRED and kind == DELETIONS and full is not None:  # what it deletes hardly comes back
-            expected = min(expected, record.deleted * full.instances)
         if may_win and expected > _HARDLY + most * anew:
             rates.doubt(given)
             why = f"{given:,} changed facts should take {expected:.2f} s, starting over {anew:.2f} s"

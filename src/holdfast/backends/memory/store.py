@@ -199,6 +199,7 @@ class MemoryBackend(
                 if table.is_loose:
                     self._pack(name)
 
+    @in_small_pages
     def _pack(self, name: str) -> None:
         """Drop the rows without facts."""
         table = self.tables[name]
