@@ -277,7 +277,7 @@ class Cascading(Protocol):
         """Some facts are in D already; subtract from Cr their instances by a plan, over `inputs`, and from Cw the
         founded ones if that is what `other` is.  D takes in the heads without Cn and `other`, and they go on.
 
-        `count` is told of the instances on the way, before the watch is asked.
+        `count` is given the number of instances on the way, before the watch is asked.
         """
         ...
 
