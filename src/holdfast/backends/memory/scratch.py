@@ -16,7 +16,6 @@ import numpy as np
 from holdfast.backends.memory.arrays import Ids
 from holdfast.backends.memory.counters import MemoryCounters
 from holdfast.backends.memory.facts import Momentary
-from holdfast.backends.memory.pages import in_small_pages
 from holdfast.backends.memory.ranks import Where
 from holdfast.backends.memory.store import MemoryBackend
 from holdfast.backends.protocol import Facts, Watch
@@ -64,7 +63,6 @@ class MemoryScratch:
         """The facts of the hyper-node as they come, and what its rules read elsewhere."""
         return self.backend.elsewhere(self._names, self.backend.materialisation, elsewhere)
 
-    @in_small_pages
     def bring_over(self) -> Facts:
         """The facts that have come, in the backend's own tables; with their counters, and their ranks if they have."""
         names, real = self._names, self._real.tables
