@@ -81,8 +81,8 @@ class Case:
 
     @property
     def best(self) -> str:
-        """The best fixed choice."""
-        return min(FIXED, key=lambda name: self.seconds.get(name, inf))
+        """The best fixed choice; `auto`, if nothing else was measured."""
+        return min((name for name in FIXED if name in self.seconds), key=lambda name: self.seconds[name], default=AUTO)
 
     @property
     def regret(self) -> float:

@@ -31,6 +31,7 @@ from ..equivalence.lanes import STRATEGIES, Lane
 from ..equivalence.mutants import Mutant, broken
 from ..equivalence.rank_check import wrong_ranks
 from ..equivalence.scripts import closure_writer, random_script
+from . import test_budget
 from .test_budget import BOUND, RING, RULES, is_spent_after
 from .test_dred_ranked import POINTS_TO, points_to
 
@@ -178,6 +179,11 @@ def bounds(seed: int) -> None:
     assert small.after(budget.Figures(deletion=1_000_000)).seconds == 0.001
 
 
+def small(seed: int) -> None:
+    """A small evaluation between two updates of a large hyper-node."""
+    test_budget.test_a_small_evaluation_says_little_of_a_large_one()
+
+
 def learning(seed: int) -> None:
     """What was abandoned, or took long, is not tried again at once, but in time."""
     rates = Rates()
@@ -213,6 +219,7 @@ def in_order(seed: int) -> None:
 
 PROPERTIES: dict[str, Callable[[int], None]] = {
     "scripts": scripts,
+    "small": small,
     "waiting": waiting,
     "within limits": within_limits,
     "popular": popular,
@@ -292,7 +299,12 @@ MUTANTS = [
     Mutant("ranks that waited do not come back", _Beside.put_back, "if runs is not None", "if False", "asked"),
     Mutant("ranks that were read do not come back", _Beside.put_back, "if array is not None", "if False", "asked"),
     Mutant("runs come with ranks of elsewhere", _Beside.take_over, "some + step) for", "some) for", "scripts"),
-    Mutant("runs come where they were elsewhere", _Beside.take_over, "where.start - places.start", "0", "scripts"),
+    Mutant("runs come where they were elsewhere", ranks._part, "return slice(wh", "return places # ", "scripts"),
+    Mutant("scattered rows come in another order", ranks._part, "where[places]", "where[places][::-1]", "scripts"),
+    Mutant(
+        "what comes while ranks wait is the first", MemoryRanking._scatter, "(ids, self.rounds)", "(ids, 1)", "scripts"
+    ),
+    Mutant("what comes while ranks wait has no Cw", MemoryRanking._scatter, "(ids, Cr)", "(ids, 0 * Cr)", "scripts"),
     Mutant(
         "rules that waited elsewhere did not wait",
         MemoryRanking.take_over,
@@ -310,7 +322,7 @@ MUTANTS = [
     Mutant(
         "what was deleted elsewhere is read", recompute._evaluate_beside, "(s.I - s.D) | s.A", "s.I | s.A", "scripts"
     ),
-    Mutant("a run has another rank", MemoryRanking.enter, "append((run, self.rounds))", "append((run, 1))", "scripts"),
+    Mutant("a run has another rank", MemoryRanking.enter, "(slice(*run), self.rounds)", "(slice(*run), 1)", "scripts"),
     Mutant(
         "runs that come later are forgotten",
         _Beside.write_many,
@@ -333,13 +345,15 @@ MUTANTS = [
     Mutant("inserted instances are not visited", FullCost.after, "+ figures.insertion", "", "costs"),
     Mutant(
         "seconds do not follow instances",
-        FullCost.after,
+        FullCost._expected,
         "took * instances / then",
         "took",
         "bounds",
     ),
-    Mutant("few instances show what one takes", FullCost.after, "if then < _FEW", "if False", "bounds"),
-    Mutant("what comes and goes costs more and more", FullCost.after, "self.measured or (", "(", "bounds"),
+    Mutant("few instances show what one takes", FullCost._expected, "if then < _FEW", "if False", "bounds"),
+    Mutant("what comes and goes costs more and more", FullCost.after, "self.last", "None", "bounds"),
+    Mutant("what large evaluations took is forgotten", FullCost.then, "largest=max(known)", "largest=None", "small"),
+    Mutant("what large evaluations took does not count", FullCost._expected, "is not None", "is None", "small"),
     Mutant(
         "a recomputation costs what it did before", FullCosts.maintained, "if figures.is_anew:", "if False:", "costs"
     ),

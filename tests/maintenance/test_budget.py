@@ -58,8 +58,10 @@ BOUND = [  # of 100,000 instances and one second: what was visited, the seconds 
     (Figures(backward=900_000), 0.8, False),  # many instances in little time
     (Figures(insertion=300_000), 3.2, False),  # starting over would visit them too
     (Figures(insertion=300_000), 3.3, True),
-    (Figures(deletion=60_000, has_deleted=True), 0.41, False),  # most of the work is done
-    (Figures(deletion=60_000, has_deleted=True), 0.43, True),
+    (Figures(deletion=60_000, has_deleted=True), 1.01, False),  # only insertions are left
+    (Figures(deletion=60_000, has_deleted=True), 1.03, True),  # it has taken as long as the last evaluation
+    (Figures(insertion=60_000, has_deleted=True), 1.61, False),
+    (Figures(insertion=60_000, has_deleted=True), 1.63, True),
 ]
 
 
@@ -93,6 +95,37 @@ def test_what_comes_and_goes_leaves_no_cost() -> None:
         for _ in range(100):
             full = full.after(Figures(insertion=5_000)).after(Figures(deletion=5_000))
         assert (full.instances, full.seconds) == (first.instances, pytest.approx(first.seconds))
+
+
+def test_a_small_evaluation_says_little_of_a_large_one() -> None:
+    """Most of it is what rounds take: in proportion, a large one would seem to take fifty times as long as it does."""
+    costs, node = FullCosts(), ("p",)
+    costs.materialised([(node, NodeFigures(node, 1, 1_000_000, 1, 1.0, 1.0))])
+    large = costs.of(node)
+    costs.maintained(node, Figures(insertion=20_000, is_anew=True, work=1.0))
+    costs.maintained(node, Figures(insertion=10_000, work=0.01))
+    assert costs.of(node) == FullCost(
+        30_000, pytest.approx(1.0 + 0.1 / 98), measured=(20_000, 1.0), largest=(1_000_000, 1.1)
+    )
+    costs.maintained(node, Figures(insertion=970_000, work=0.9))
+    again = costs.of(node)
+    assert large is not None
+    assert again is not None
+    assert (again.instances, again.seconds) == (large.instances, pytest.approx(large.seconds))
+
+
+def test_what_an_insertion_took_says_what_starting_over_takes() -> None:
+    """A knowledge base grows; starting over takes no longer than what was done so far."""
+    costs, node = FullCosts(), ("p",)
+    costs.materialised([(node, NodeFigures(node, 1, 20_000, 1, 1.0, 1.0))])
+    costs.maintained(node, Figures(insertion=980_000, work=2.0))
+    grown = costs.of(node)
+    assert grown is not None
+    assert (grown.instances, grown.seconds) == (1_000_000, pytest.approx(3.1))
+    costs.maintained(node, Figures(deletion=500_000, work=0.1))
+    left = costs.of(node)
+    assert left is not None
+    assert left.seconds == pytest.approx(1.55)
 
 
 def test_an_update_costs_at_most_twice_starting_over() -> None:
@@ -275,7 +308,7 @@ def test_the_requests_of_an_evaluation_stay_known() -> None:
     costs.by_facts(("p",), 60.0)
     assert costs.of(("p",)) == FullCost(100, 0.11000000000000001, 60.0, requests=30)
     costs.maintained(("p",), Figures(insertion=80, requests=25, work=0.2, is_anew=True))
-    assert costs.of(("p",)) == FullCost(80, 0.2, requests=25)
+    assert costs.of(("p",)) == FullCost(80, 0.2, requests=25, largest=(100, 0.11000000000000001))
 
 
 def test_work_of_others_is_what_they_were_asked_for() -> None:

@@ -12,6 +12,7 @@ from holdfast.backends.memory import cascades as in_memory
 from holdfast.backends.memory.cascades import MemoryCascade, worth_cascade
 from holdfast.backends.memory.store import MemoryBackend
 from holdfast.maintenance.cascades import Cascades
+from holdfast.maintenance.stratum import Phase, Stratum
 
 from ..equivalence.mutants import Mutant, broken
 from .test_dred_ranked import POINTS_TO, points_to
@@ -67,17 +68,22 @@ def updated(name: str, seed: int) -> None:
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_counters_and_ranks_are_right(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    instances, run = list[int](), MemoryCascade.run
+    told, run = list[int](), MemoryCascade.run
 
-    def counted(*arguments: object) -> object:
-        found = run(*arguments)  # type: ignore[arg-type]
-        instances.append(found[1])
-        return found
+    def counted(cascade: MemoryCascade, *arguments: object) -> object:
+        *others, count = arguments
+        told.append(0)
+
+        def tell(instances: int) -> None:
+            told[-1] += 1
+            count(instances)  # type: ignore[operator]
+
+        return run(cascade, *others, tell)  # type: ignore[arg-type]
 
     monkeypatch.setattr(MemoryCascade, "run", counted)
     for seed in range(6):
         updated(name, seed)
-    assert max(instances) > 4, "a cascade goes on after it stopped"
+    assert max(told) > 1, "a cascade goes on after it stopped"
 
 
 @pytest.mark.parametrize("algorithm", ["dred-counting", "dred-ranked"])
@@ -92,6 +98,22 @@ def test_figures_are_those_of_rounds(algorithm: str, monkeypatch: pytest.MonkeyP
         figures = kb.apply(Update(delete={"edge": facts["edge"][::5]}), algorithm=algorithm).figures
         found.add(tuple(number for f in figures for number in (f.deletion, f.overdeleted, f.rederived, f.insertion)))
     assert len(found) == 1
+
+
+@pytest.mark.parametrize("algorithm", ["dred-counting", "dred-ranked"])
+def test_the_watch_sees_the_instances_of_a_cascade_on_its_way(algorithm: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is deleted need not be evaluated: an update that deletes nearly all is abandoned halfway."""
+    kb = holdfast.from_text(PROGRAMS["right-linear"], facts={"edge": [(n, n + 1) for n in range(30)]}, modules=())
+    count, told, seen = Stratum.count, [0], list[int]()
+
+    def counted(self: Stratum, instances: int, phase: Phase | None = None) -> None:
+        told.append(told[-1] + instances)
+        count(self, instances, phase)
+
+    monkeypatch.setattr(Stratum, "count", counted)
+    monkeypatch.setattr(kb._state.watch, "batch", lambda _: seen.append(told[-1]))
+    kb.apply(Update(delete={"edge": [(15, 16)]}), algorithm=algorithm)
+    assert len({*seen}) > 10
 
 
 @pytest.mark.parametrize("algorithm", ["dred-counting", "dred-ranked"])

@@ -261,7 +261,6 @@ class Cascaded(NamedTuple):
     """What a cascade did."""
 
     gone: Facts  # with those that it began with
-    instances: int
     kept: int  # how often a fact that lost an instance was kept by `other` alone
 
 
@@ -272,9 +271,14 @@ class Cascading(Protocol):
         """Whether it does so by a plan (`Planner.linear`)."""
         ...
 
-    def cascade(self, plan: Plan, facts: Facts, inputs: Facts, other: Counters | None) -> Cascaded:
+    def cascade(
+        self, plan: Plan, facts: Facts, inputs: Facts, other: Counters | None, count: Callable[[int], None]
+    ) -> Cascaded:
         """Some facts are in D already; subtract from Cr their instances by a plan, over `inputs`, and from Cw the
-        founded ones if that is what `other` is.  D takes in the heads without Cn and `other`, and they go on."""
+        founded ones if that is what `other` is.  D takes in the heads without Cn and `other`, and they go on.
+
+        `count` is given the number of instances on the way, before the watch is asked.
+        """
         ...
 
 

@@ -18,7 +18,6 @@ from holdfast.maintenance.watch import Stopwatch, Watch
 
 _SLACK = 0.02  # seconds; less is not worth abandoning an update
 _SHARE = 0.8  # of the seconds of an evaluation: an abandoned update then takes less than twice as long as that
-_SHARE_INSERTING = 1.0  # the same once all is deleted: most of the work is done then
 _INDEXES = 1.0  # of the seconds of an evaluation: what indexes may take on top of that, since later updates use them
 _SOONER = 0.1  # of the seconds that are left, until they are looked at again
 _COMPARING = 1.1  # times an evaluation: recomputing also compares the new facts with the old ones
@@ -56,6 +55,7 @@ class FullCost(NamedTuple):
     facts: float = 0.0  # facts that its rules read and derive; only set where the cost is proportional to them
     measured: tuple[float, float] | None = None  # instances and seconds of the last evaluation; None if these are
     requests: float = 0.0  # messages or jobs of the last evaluation, if others did the work
+    largest: tuple[float, float] | None = None  # instances and seconds of the evaluation that visited most, if known
 
     def for_facts(self, facts: float) -> FullCost:
         """The cost with this number of facts, each of which takes as long as before."""
@@ -68,9 +68,32 @@ class FullCost(NamedTuple):
         It follows from what was measured, so it does not drift with the number of updates.
         """
         instances = max(0.0, self.instances + figures.insertion - figures.deletion)
-        then, took = measured = self.measured or (self.instances, self.seconds)
-        seconds = took + _SECONDS * max(0.0, instances - then) if then < _FEW else took * instances / then
-        return FullCost(instances, seconds, measured=measured, requests=self.requests)
+        seconds = self._expected(instances)
+        return FullCost(instances, seconds, measured=self.last, requests=self.requests, largest=self.largest)
+
+    @property
+    def last(self) -> tuple[float, float]:
+        """Instances and seconds of the last evaluation."""
+        return self.measured or (self.instances, self.seconds)
+
+    def _expected(self, instances: float) -> float:
+        """The seconds of an evaluation that visits some instances.
+
+        A small evaluation mostly takes what its rounds take, so where a larger one is known, that says more.
+        """
+        then, took = self.last
+        if self.largest is not None and instances > then and self.largest[0] > then:
+            most, longest = self.largest
+            longest = max(took, longest)
+            if instances <= most:
+                return took + (longest - took) * (instances - then) / (most - then)
+            then, took = most, longest
+        return took + _SECONDS * max(0.0, instances - then) if then < _FEW else took * instances / then
+
+    def then(self, other: FullCost) -> FullCost:
+        """Another cost, which was measured later; what the largest evaluation took is not forgotten."""
+        known = (self.last, other.last) if self.largest is None else (self.largest, self.last, other.last)
+        return other._replace(largest=max(known))
 
 
 class FullCosts:
@@ -114,9 +137,14 @@ class FullCosts:
         """Record that a hyper-node was brought up to date, perhaps from scratch."""
         if figures.is_anew:
             seconds = figures.work - figures.work_abandoned
-            self._known[predicates] = FullCost(figures.insertion, seconds, requests=figures.requests)
+            cost, known = FullCost(figures.insertion, seconds, requests=figures.requests), self._known.get(predicates)
+            self._known[predicates] = cost if known is None else known.then(cost)
         elif (known := self._known.get(predicates)) is not None:
-            self._known[predicates] = known.after(figures)
+            after = known.after(figures)
+            if figures.insertion > known.instances + figures.deletion:  # it took no less than an evaluation of these
+                seconds = min(after.seconds, known.seconds + figures.work)
+                after = known.then(FullCost(after.instances, seconds, requests=known.requests))
+            self._known[predicates] = after
 
     def of(self, predicates: tuple[str, ...]) -> FullCost | None:
         """The cost of evaluating a hyper-node from scratch, if known."""
@@ -159,7 +187,9 @@ class Budget:
         if self._is_elsewhere:
             self._check_elsewhere(seconds, full)
             return
-        most = (_SHARE_INSERTING if self._figures.has_deleted else _SHARE) * full.seconds
+        most = _SHARE * full.seconds
+        if self._figures.has_deleted:  # what is left are insertions, which visit nothing that starting over does not
+            most = max(full.seconds, self._full.seconds)
         most += min(self._tuning.indexing - self._indexed, _INDEXES * full.seconds)
         left = _SLACK + most - seconds
         if left < 0:

@@ -41,8 +41,7 @@ class Cascades:
                 if not given:
                     continue
                 s.watch.give_way()
-                found = self._cascading.cascade(plan, given, inputs, self._other)
-                s.count(found.instances)
+                found = self._cascading.cascade(plan, given, inputs, self._other, s.count)
                 s.figures.overdeleted += len(found.gone) - len(given)
                 s.figures.kept_by_rank += found.kept if self._other is not s.Cr else 0
                 every = found.gone if len(given) == len(every) else every | found.gone

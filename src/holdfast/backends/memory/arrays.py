@@ -67,6 +67,12 @@ def more_slots(fewer: Slots, count: int) -> Slots:
         slots: Slots = reserved[:count]
         kernels.spread_slots(slots, len(fewer), np.empty_like(fewer))
         return slots
-    slots = zeros((count * _SPARE if count >= _LARGE else count,), np.uint64)[:count]
+    slots = empty_slots(count)
     kernels.move_slots(fewer, slots)
+    return slots
+
+
+def empty_slots(count: int) -> Slots:
+    """A hash table without entries, which can grow in place if it is large."""
+    slots: Slots = zeros((count * _SPARE if count >= _LARGE else count,), np.uint64)[:count]
     return slots

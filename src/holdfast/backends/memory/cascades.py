@@ -5,6 +5,7 @@ A chain of a thousand facts is a thousand rounds, and a round of a few facts tak
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING
@@ -60,8 +61,10 @@ class MemoryCascade:
         sizes = (_BINDINGS, len(before)), (_HEADS, len(head) + 1), (_HEADS, len(head))
         self._buffers = tuple(np.empty(size, np.int64) for size in sizes)
 
-    def run(self, facts: Ids, inputs: FactSet, other: MemoryCounters | None) -> tuple[Ids, int, int]:
-        """Facts have gone; gives them and what goes by that, the number of instances, and how often one was kept."""
+    def run(
+        self, facts: Ids, inputs: FactSet, other: MemoryCounters | None, count: Callable[[int], None]
+    ) -> tuple[Ids, int]:
+        """Facts have gone; gives them and what goes by that, and how often a fact was kept."""
         backend, predicate, place = self._backend, self._predicate, self._join.place
         begun, instances, kept, size = perf_counter(), 0, 0, _FIRST
         work, state = np.empty(backend.tables[predicate].size + 1, np.int32), np.zeros(8, np.int64)
@@ -80,13 +83,14 @@ class MemoryCascade:
                         Cw.remember(partial(self._put_back, Cw, founded, state, 6))
                     kernels.cascade(work, state, backend.deleted.bit, *arrays, self._buffers, moved, founded)
                     instances, kept, size = instances + int(state[5]), kept + int(state[7]), min(_MOST, _GROWTH * size)
+                    count(int(state[5]))
                     backend.watch.batch(0)
         finally:  # also if the watch raises
             backend.deleted.listed(predicate, work[len(facts) : state[1]])
         if self._pipeline.figures is not None:
             figures, _ = self._pipeline.figures
             figures.record(begun, instances, 0)
-        return work[: state[1]], instances, kept
+        return work[: state[1]], kept
 
     def _arrays(self, other: MemoryCounters | None) -> tuple[object, ...]:
         """The table, what keeps its facts, the scan and the join, as the kernel takes them."""

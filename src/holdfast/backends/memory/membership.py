@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from holdfast.backends.abilities import LateArray
 from holdfast.backends.memory import kernels
-from holdfast.backends.memory.arrays import FULL, Ids, Rows, Slots, more_slots, padded, slots_for, zeros
+from holdfast.backends.memory.arrays import FULL, Ids, Rows, Slots, empty_slots, more_slots, padded, slots_for, zeros
 from holdfast.backends.memory.threads import side_by_side, worth_splitting
 from holdfast.maintenance.watch import Stopwatch
 
@@ -44,6 +44,10 @@ class HashedRows:
         other = HashedRows(self.slots.copy(), may_be_gridded=self.may_be_gridded)
         other.size = self.size
         return other
+
+    def for_as_many(self) -> HashedRows:
+        """No rows, and slots for as many."""
+        return HashedRows(empty_slots(self.nbytes // 8), may_be_gridded=self.may_be_gridded)
 
     def has_capacity(self, more: int) -> bool:
         """Whether this many more rows fit."""
@@ -132,6 +136,10 @@ class GriddedRows:
     def nbytes(self) -> int:
         """The memory it takes, without untouched capacity."""
         return (self.largest + 1) * self.cells[:1].nbytes
+
+    def for_as_many(self) -> GriddedRows:
+        """No rows, and cells for the same ones."""
+        return GriddedRows(zeros(self.cells.shape, np.int32), self.growing, self.largest)
 
     def reserve(self, new: Rows, known: int) -> bool:
         """Make sure that each of the rows has a cell; returns False if the grid would be mostly empty."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,9 @@ from holdfast.program.model import Rule
 if TYPE_CHECKING:
     from holdfast.backends.memory.store import MemoryBackend
 
+Where: TypeAlias = NDArray[np.integer] | slice
+"""Some rows: all from a first one to a last, or by their ids."""
+
 _MANY_RUNS = 4_096  # of one relation whose numbers wait to be written
 _FEW_ROWS = 4_096  # whose numbers are not worth shortening
 
@@ -32,14 +35,14 @@ _FEW_ROWS = 4_096  # whose numbers are not worth shortening
 class _Beside(MemoryCounters):
     """A number for each row of some tables, in arrays of its own.
 
-    The numbers of runs of rows are written when numbers are first read, which most evaluations never see.  Until then
-    they take little memory: to touch new memory takes longer than to count in it.
+    The numbers of the rows that entered together are written when numbers are first read, which most evaluations never
+    see.  Until then they take little memory: to touch new memory takes longer than to count in it.
     """
 
     def __init__(self, backend: MemoryBackend) -> None:
         super().__init__(backend.tables, "")
         self.arrays: dict[str, RowNumbers] = {}
-        self.unwritten: defaultdict[str, list[tuple[Run, int | NDArray[np.integer]]]] = defaultdict(list)
+        self.unwritten: defaultdict[str, list[tuple[Where, int | NDArray[np.integer]]]] = defaultdict(list)
 
     def of(self, predicate: str) -> RowNumbers:
         """The numbers of a table's rows; as many as the table has capacity for."""
@@ -47,8 +50,8 @@ class _Beside(MemoryCounters):
         if numbers is None or len(numbers) < capacity:
             numbers = zeros((capacity,), np.int32) if numbers is None else padded(numbers, capacity)
             self.arrays[predicate] = numbers
-        for (first, end), some in self.unwritten.get(predicate, ()):
-            numbers[first:end] = some
+        for where, some in self.unwritten.get(predicate, ()):
+            numbers[where] = some
         self.unwritten.pop(predicate, None)  # not before: who is interrupted writes them again
         return numbers
 
@@ -74,15 +77,13 @@ class _Beside(MemoryCounters):
 
         return put_back
 
-    def take_over(
-        self, predicate: str, other: _Beside, places: Ids | slice, where: NDArray[np.intp] | slice, step: int
-    ) -> None:
+    def take_over(self, predicate: str, other: _Beside, places: Ids | slice, where: Where, step: int) -> None:
         """The numbers at some places of another table, each greater by `step`, are those of some rows, and the only
-        ones; where both are runs, numbers that wait go on waiting."""
+        ones; numbers that wait go on waiting, if they are those of all rows there."""
         self.drop(predicate)
-        if isinstance(places, slice) and isinstance(where, slice) and predicate not in other.arrays:
-            by, runs = where.start - places.start, other.unwritten.pop(predicate, [])
-            self.unwritten[predicate] = [((first + by, end + by), some + step) for (first, end), some in runs]
+        if isinstance(places, slice) and predicate not in other.arrays:
+            waiting = other.unwritten.pop(predicate, [])
+            self.unwritten[predicate] = [(_part(where, rows), some + step) for rows, some in waiting]
         else:
             self.of(predicate)[where] = other.of(predicate)[places] + np.int32(step)
 
@@ -137,10 +138,9 @@ class MemoryRanking:
             for predicate, ids in facts.rows.items():
                 run = facts.run(predicate)
                 if run is None:
-                    self._put(predicate, ids, self.rounds, self._backend.recursive.of(predicate)[ids])
-                    self._tell(predicate)
+                    self._scatter(predicate, ids)
                     continue
-                ranks[predicate].append((run, self.rounds))
+                ranks[predicate].append((slice(*run), self.rounds))
                 known = runs.get(predicate)
                 if known is not None and known[1] == run[0]:
                     run = known[0], run[1]
@@ -152,11 +152,24 @@ class MemoryRanking:
 
     def _copy(self, predicate: str, run: Run) -> None:
         """Cw := Cr for a run of rows, of which most have few derivations."""
-        Cr = self._backend.recursive.of(predicate)[slice(*run)]
+        rows = slice(*run)
+        Cr = self._backend.recursive.of(predicate)[rows]
         most = np.min_scalar_type(Cr.max()) if len(Cr) > _FEW_ROWS else Cr.dtype
-        self.founded.unwritten[predicate].append((run, Cr.astype(most)))
+        self.founded.unwritten[predicate].append((rows, Cr.astype(most)))
         for beside in (self._rank, self.founded):
             beside.write_many(predicate)
+        self._tell(predicate)
+
+    def _scatter(self, predicate: str, ids: Ids) -> None:
+        """Cw := Cr for rows that are no run, and their rank; they wait if others do."""
+        Cr = self._backend.recursive.of(predicate)[ids]
+        if predicate in self._rank.unwritten and predicate in self.founded.unwritten:
+            self._rank.unwritten[predicate].append((ids, self.rounds))
+            self.founded.unwritten[predicate].append((ids, Cr))
+            for beside in (self._rank, self.founded):
+                beside.write_many(predicate)
+        else:
+            self._put(predicate, ids, self.rounds, Cr)
         self._tell(predicate)
 
     def _remember(self, again: Momentary) -> None:
@@ -168,13 +181,11 @@ class MemoryRanking:
     def _tell(self, predicate: str) -> None:
         self._backend.watch.grown(f"ranks of {predicate}", 8 * self._backend.tables[predicate].size)
 
-    def _put(self, predicate: str, where: NDArray[np.integer] | slice, rank: RowNumbers | int, Cw: RowNumbers) -> None:
+    def _put(self, predicate: str, where: Where, rank: RowNumbers | int, Cw: RowNumbers) -> None:
         self._rank.of(predicate)[where] = rank
         self.founded.of(predicate)[where] = Cw
 
-    def take_over(
-        self, other: MemoryRanking, places: Mapping[str, Ids | slice], where: Mapping[str, NDArray[np.intp] | slice]
-    ) -> None:
+    def take_over(self, other: MemoryRanking, places: Mapping[str, Ids | slice], where: Mapping[str, Where]) -> None:
         """Facts were ranked at some places of other tables, by rounds of their own; these are the next ones here."""
         base = self.rounds
         self.rounds += other.rounds
@@ -297,6 +308,13 @@ class MemoryRanking:
 def _snapshot(facts: Facts) -> Momentary:
     assert isinstance(facts, FactSet)
     return facts.snapshot()
+
+
+def _part(where: Where, places: Where) -> Where:
+    """Some of the rows that other rows, from the first on, were brought to."""
+    if isinstance(where, slice) and isinstance(places, slice):
+        return slice(where.start + places.start, where.start + places.stop)
+    return where[places] if not isinstance(where, slice) else where.start + places
 
 
 def _shifted(spans: Spans, base: int) -> Spans:

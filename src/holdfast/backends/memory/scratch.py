@@ -12,11 +12,11 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from holdfast.backends.memory.arrays import Ids
 from holdfast.backends.memory.counters import MemoryCounters
 from holdfast.backends.memory.facts import Momentary
+from holdfast.backends.memory.ranks import Where
 from holdfast.backends.memory.store import MemoryBackend
 from holdfast.backends.protocol import Facts, Watch
 
@@ -49,6 +49,8 @@ class MemoryScratch:
         own = {name: backend.relations[name] for name in self._names}
         self.backend = MemoryBackend(own, backend.dictionary, _Quiet(backend.watch))
         self.backend.profile = backend.profile
+        for name in self._names:
+            self.backend.tables[name].membership = backend.tables[name].membership.for_as_many()
         others = {name: table for name, table in backend.tables.items() if name not in own}
         self.backend.tables.update(others)
         self.backend.relations.update({name: backend.relations[name] for name in others})
@@ -86,11 +88,12 @@ class MemoryScratch:
         yield self._real.recursive, self.backend.recursive
 
 
-def _where(ids: Ids) -> NDArray[np.intp] | slice:
+def _where(ids: Ids) -> Where:
     """Some rows, in the form that NumPy is quickest with."""
-    first = int(ids[0]) if len(ids) else 0
-    is_run = np.array_equal(ids, np.arange(first, first + len(ids), dtype=np.int32))
-    return slice(first, first + len(ids)) if is_run else ids.astype(np.intp)
+    first, count = int(ids[0]) if len(ids) else 0, len(ids)
+    may_be = count == 0 or int(ids[-1]) == first + count - 1
+    is_run = may_be and np.array_equal(ids, np.arange(first, first + count, dtype=np.int32))
+    return slice(first, first + count) if is_run else ids.astype(np.intp)
 
 
 def _clear(counters: MemoryCounters, before: Mapping[str, int]) -> None:

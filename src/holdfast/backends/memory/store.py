@@ -199,6 +199,7 @@ class MemoryBackend(
                 if table.is_loose:
                     self._pack(name)
 
+    @in_small_pages
     def _pack(self, name: str) -> None:
         """Drop the rows without facts."""
         table = self.tables[name]
@@ -472,7 +473,9 @@ class MemoryBackend(
         return worth_cascade(self, plan)
 
     @in_small_pages
-    def cascade(self, plan: Plan, facts: Facts, inputs: Facts, other: Counters | None) -> Cascaded:
+    def cascade(
+        self, plan: Plan, facts: Facts, inputs: Facts, other: Counters | None, count: Callable[[int], None]
+    ) -> Cascaded:
         """Delete what some deleted facts leave without support by a plan."""
         from holdfast.backends.memory.cascades import MemoryCascade
 
@@ -480,8 +483,8 @@ class MemoryBackend(
         if pipeline.cascade is None:
             pipeline.cascade = MemoryCascade(self, pipeline)
         assert other is None or isinstance(other, MemoryCounters)
-        gone, *figures = pipeline.cascade.run(own_snapshot(facts).ids(predicate), own_snapshot(inputs), other)
-        return Cascaded(Momentary(self.tables, {predicate: gone}), *figures)
+        gone, kept = pipeline.cascade.run(own_snapshot(facts).ids(predicate), own_snapshot(inputs), other, count)
+        return Cascaded(Momentary(self.tables, {predicate: gone}), kept)
 
     def commit(self) -> None:
         """The state is in this process and nowhere else."""

@@ -76,15 +76,16 @@ class Table:
 
     def intern_in_order(self, new: Rows) -> Ids:
         """As `intern`, of facts that mostly come in the order of the rows that they have: these are only compared."""
-        ids, begin, row = np.empty(len(new), np.int32), 0, 0
+        ids, begin, row, part = np.empty(len(new), np.int32), 0, 0, _GLANCE
         while begin < len(new):
             same = _same(new[begin : begin + _GLANCE], self.rows[row : min(row + _GLANCE, self.size)])
             ids[begin : begin + same] = np.arange(row, row + same, dtype=np.int32)
             begin, row = begin + same, row + same
             if same < _GLANCE and begin < len(new):
-                found = self.intern(new[begin : begin + _GLANCE], max(0, len(new) - begin - _GLANCE))
+                found = self.intern(new[begin : begin + part], max(0, len(new) - begin - part))
                 ids[begin : begin + len(found)] = found
                 begin, row = begin + len(found), int(found[-1]) + 1
+            part = min(2 * part, _PART) if 2 * same < _GLANCE else _GLANCE
         return ids
 
     def _prepare_membership(self, new: Rows, coming: int) -> None:
