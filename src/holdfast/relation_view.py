@@ -49,12 +49,13 @@ class RelationView(Set[Row]):
         self._dictionary = dictionary
         self._guard = guard or Guard(lambda: None)
         self._looks = 0
+        if isinstance(rows, np.ndarray):
+            self.codes = rows
 
     @cached_property
     def codes(self) -> Codes:
         """The facts as codes of the dictionary (internal)."""
-        if isinstance(self._rows, np.ndarray):
-            return self._rows
+        assert not isinstance(self._rows, np.ndarray)
         return self._rows.codes() if isinstance(self._rows, ImplicitRelation) else self._fetched(self._rows)
 
     @exclusive

@@ -41,12 +41,12 @@ def _run_and_kill(folder: Path, chance: random.Random) -> int:
     """Let a process make at least so many updates; gives the number of the last that it acknowledged."""
     lines = 0 if chance.random() < EARLY else 1 + chance.randrange(25)
     out, into = os.pipe()
-    aside = chance.random() < 0.5
+    aside, smallest = chance.random() < 0.5, chance.choice((300, 1 << 14))
     child = os.fork()
     if child == 0:
         try:
             LogTail.quick = 0.0 if aside else LogTail.quick  # a thread syncs
-            _update_for_ever(folder, into)
+            _update_for_ever(folder, into, smallest)
         finally:
             os._exit(1)
     os.close(into)
@@ -61,9 +61,10 @@ def _run_and_kill(folder: Path, chance: random.Random) -> int:
     return max((int(line) for line in found if line.endswith(b"\n")), default=0)
 
 
-def _update_for_ever(folder: Path, into: int) -> None:
-    """Update a store, and write the number of each update that is acknowledged; a short log is long enough."""
-    Store.smallest = 300
+def _update_for_ever(folder: Path, into: int, smallest: int) -> None:
+    """Update a store, and write the number of each update that is acknowledged; with a small snapshot, a short log is
+    long enough."""
+    Store.smallest = smallest
     kb = _opened(folder)
     os.write(into, b"0\n")
     while True:

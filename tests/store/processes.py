@@ -22,12 +22,13 @@ KEPT = 20
 
 
 def write(folder: Path, updates: int, smallest: int) -> None:
-    """Update a store; a log of a few records is long enough for a new snapshot."""
+    """Update a store, and sync one record of two; with 300 bytes, a log of a few records is long enough for a new
+    snapshot."""
     Store.smallest = smallest
     with holdfast.open(folder) as kb:
-        kb.sync = "os"
         for number in range(kb.version + 1, updates + 1):
             gone = [(number - KEPT, number - KEPT)]
+            kb.sync = "full" if number // 8 % 2 else "os"
             kb.apply(Update(insert={"edge": [(number, number)]}, delete={"edge": gone}))
 
 
@@ -81,9 +82,10 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--updates", type=int, default=10_000)
     options.add_argument("--readers", type=int, default=4)
+    options.add_argument("--smallest", type=int, default=300, help="bytes of a snapshot; a third of a log")
     asked = options.parse_args()
     with tempfile.TemporaryDirectory(prefix="holdfast-readers-") as folder:
-        seen = run(Path(folder) / "kb", asked.updates, asked.readers)
+        seen = run(Path(folder) / "kb", asked.updates, asked.readers, asked.smallest)
     print(f"{asked.updates} updates, {asked.readers} readers saw {seen} versions")
 
 

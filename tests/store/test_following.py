@@ -232,5 +232,6 @@ def test_readers_in_threads_while_the_log_is_replaced_all_the_time(
     assert not failures
 
 
-def test_a_writer_and_two_readers_in_processes(tmp_path: Path) -> None:
-    assert len(processes.run(tmp_path / "kb", updates=200, readers=2)) == 2
+@pytest.mark.parametrize("smallest", [300, 1 << 13], ids=["short logs", "longer logs"])
+def test_a_writer_and_two_readers_in_processes(smallest: int, tmp_path: Path) -> None:
+    assert len(processes.run(tmp_path / "kb", updates=200, readers=2, smallest=smallest)) == 2

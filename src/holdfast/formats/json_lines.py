@@ -290,11 +290,13 @@ def json_lines(relation: Relation, parts: Iterable[list[Row]], headers: bool) ->
 
 def to_json(data: object) -> str:
     """Lists and dicts of values on one line; `from_json` reverses it for each value."""
-    with refusing_deep_records():
-        try:
-            return _ENCODER.encode(data)
-        except ValueError:  # a float that JSON cannot represent
+    try:
+        return _ENCODER.encode(data)
+    except ValueError:  # a float that JSON cannot represent
+        with refusing_deep_records():
             return _ENCODER.encode(_writable(data))
+    except RecursionError:
+        raise _too_deep() from None
 
 
 @contextmanager
@@ -303,8 +305,12 @@ def refusing_deep_records() -> Iterator[None]:
     try:
         yield
     except RecursionError:
-        help = "files of other formats and Parquet can hold it"
-        raise DataError(Diagnostic("E0612", "a record is nested too deeply for JSON", help=help)) from None
+        raise _too_deep() from None
+
+
+def _too_deep() -> DataError:
+    help = "files of other formats and Parquet can hold it"
+    return DataError(Diagnostic("E0612", "a record is nested too deeply for JSON", help=help))
 
 
 def _writable(data: object) -> object:

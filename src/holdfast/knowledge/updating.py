@@ -98,14 +98,14 @@ class Updater:
         state.maintainer.marking = self._prefetcher = None
         if queue is None:
             return None
-        from holdfast.maintenance.marking import Marking, derived
+        from holdfast.maintenance.marking import Marking
 
         linking = state.backend.ability(Linking)
         if linking is None:
             return None
         prefetcher = Prefetcher(self._encoder, state.backend, queue.ahead)
         self._prefetcher = None if state.takes_one_by_one else prefetcher  # limits apply to each update
-        marking = Marking(lambda: prefetcher.next_deletions(state.program), linking.links(), derived(state.program))
+        marking = Marking(lambda: prefetcher.next_deletions(state.program), linking.links(), state.program.derived)
         state.maintainer.marking = marking
         return marking
 
@@ -148,14 +148,17 @@ class Updater:
         state = self._state
         during = state.program if rules is None else rules.during
 
+        given: list[ExplicitChange] = []
+
         def explicit() -> list[ExplicitChange]:
-            return [self._views.explicit_change(facts, during, None if rules is None else updates[0])]
+            given.append(self._views.explicit_change(facts, during, None if rules is None else updates[0]))
+            return given
 
         def report(outcome: Outcome) -> tuple[Change, FactSet]:
             state.watch.give_way()
             origin = self.origin(len(updates) if keep else 0, rules, is_applied=keep)
             no_ops = facts.given - sum(map(len, outcome.explicit))
-            change = self._views.change(outcome, during, no_ops, origin)
+            change = self._views.change(outcome, during, no_ops, origin, given[0] if given else None)
             if ahead is not None:
                 ahead.finish()
             elif keep:
@@ -166,8 +169,8 @@ class Updater:
         steps = [*([] if rules is None else [rules.adopt]), state.next_version(updates)]
         ahead = state.log_ahead(updates, explicit) if keep and rules is None else None
         with RetractedIfItFails(ahead), state.limited(keep=keep) as watch:
-            given, program = (facts.deletions, facts.insertions), None if rules is None else during
-            change, removed = state.maintainer.run(given, choice, watch, report, program, steps if keep else None)
+            moved, program = (facts.deletions, facts.insertions), None if rules is None else during
+            change, removed = state.maintainer.run(moved, choice, watch, report, program, steps if keep else None)
         if keep:
             housekeeping(state.backend).tidy(removed)
             state.committed((change,))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias
 
 from holdfast.backends.abilities import virtual_relations
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from holdfast.maintenance.transaction import Outcome
     from holdfast.store.contents import ExplicitChange
 
+_NONE: Mapping[str, RelationView] = MappingProxyType({})
 MakeOrigin: TypeAlias = Callable[[tuple[dict[str, RelationView], dict[str, RelationView]], Guard], "ChangeOrigin"]
 """Makes the origin of a change from the removed and added explicit facts."""
 
@@ -51,11 +53,19 @@ class Views:
         }
         return {name: sizes.get(name, 0) for name in visible_relations(self._state.program)}
 
-    def change(self, outcome: Outcome, program: Program, no_ops: int, origin: MakeOrigin) -> Change:
-        """The change of an update that is applied or about to be, under the rules of a program."""
-        added, removed = self._by_relation(outcome.added, program), self._by_relation(outcome.removed, program)
+    def change(
+        self, outcome: Outcome, program: Program, no_ops: int, origin: MakeOrigin, given: ExplicitChange | None
+    ) -> Change:
+        """The change of an update that is applied or about to be, under the rules of a program.
+
+        Most of the given facts, if their views are known, change E, and these are what changes where no rule derives
+        facts: the same facts have the same view.
+        """
         E_minus, E_plus = outcome.explicit
-        deleted, inserted = self._by_relation(E_minus, program), self._by_relation(E_plus, program)
+        deleted = self._by_relation(E_minus, program, {} if given is None else given.delete)
+        inserted = self._by_relation(E_plus, program, {} if given is None else given.insert)
+        removed = self._by_relation(outcome.removed, program, deleted, program.derived)
+        added = self._by_relation(outcome.added, program, inserted, program.derived)
         return Change(added, removed, outcome.figures, no_ops, origin((deleted, inserted), self._guard))
 
     def explicit_change(self, facts: FactChange, program: Program, update: Update | None = None) -> ExplicitChange:
@@ -72,13 +82,24 @@ class Views:
         types = {name: [type.value for type in relation.types] for name, relation in visible_relations(program).items()}
         return ExplicitChange(deleted, inserted, update.add_rules, update.remove_rules, in_parts, types)
 
-    def _by_relation(self, facts: FactSet, program: Program) -> dict[str, RelationView]:
+    def _by_relation(
+        self,
+        facts: FactSet,
+        program: Program,
+        others: Mapping[str, RelationView] = _NONE,
+        but: Container[str] = (),
+    ) -> dict[str, RelationView]:
+        """Views of facts by relation.  `others` are views of sets that include them, or that they include, `but` for
+        some relations: those with as many facts are used."""
         found: dict[str, RelationView] = {}
         sizes = facts.sizes()
         for name in sorted(sizes, key=program.places.__getitem__) if len(sizes) > 1 else sizes:
             relation = program.relations[name]
             if sizes[name] and not relation.auxiliary:
-                found[name] = self._view(relation, facts)
+                other = others.get(name) if name not in but else None
+                if other is None or len(other) != sizes[name]:
+                    other = self._view(relation, facts)
+                found[name] = other
         return found
 
     def _view(self, relation: Relation, facts: FactSet) -> RelationView:

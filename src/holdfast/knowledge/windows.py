@@ -39,10 +39,12 @@ class ChangeWindow:
         facts: Sequence[FactChange],
         window: Window,
         ahead: LoggedAhead | None = None,
+        logged: Sequence[ExplicitChange] = (),
     ) -> None:
-        """`ahead` means that the updates are already in the log, to be committed at once."""
+        """`ahead` means that the updates are already in the log, as `logged`, to be committed at once."""
         self._state, self._updater, self._views, self._guard = state, updater, views, guard
         self._updates, self._facts, self._window, self._ahead = updates, facts, window, ahead
+        self._logged: Sequence[ExplicitChange | None] = logged if logged else [None] * len(updates)
 
     @property
     @exclusive
@@ -68,9 +70,10 @@ class ChangeWindow:
         updates = self._updates[window.done : number]
         outcomes = [window.outcome(i) for i in range(window.done, number)]
         no_ops = window.no_ops[window.done : number]
+        each_of = zip(outcomes, no_ops, self._logged[window.done : number], strict=True)
         changes = [
-            self._views.change(each, state.program, n, self._updater.origin(later))
-            for later, (each, n) in enumerate(zip(outcomes, no_ops, strict=True), 1)
+            self._views.change(outcome, state.program, n, self._updater.origin(later), given)
+            for later, (outcome, n, given) in enumerate(each_of, 1)
         ]
         facts = state.watch.facts + sum(len(outcome.added) - len(outcome.removed) for outcome in outcomes)
         if self._ahead is not None:
@@ -116,13 +119,19 @@ def change_window(
         message = "this engine does not compute windows of updates; the memory engine does"
         raise UsageError(Diagnostic("E0917", message, help="apply them one by one, or merged by apply_net"))
     prepared = updater.prepared(updates)
-    ahead = state.log_ahead(updates, _explicit(prepared, state, views)) if at_once and seconds is None else None
+    logged: list[ExplicitChange] = []
+
+    def explicit() -> list[ExplicitChange]:
+        logged.extend(_explicit(prepared, state, views)())
+        return logged
+
+    ahead = state.log_ahead(updates, explicit) if at_once and seconds is None else None
     with RetractedIfItFails(ahead), state.limited(keep=False) as watch:
         if seconds is not None:
             watch.give_up_after(seconds)
         facts = [(each.deletions, each.insertions) for each in prepared]
         computed = window(state.maintainer, facts, [each.given for each in prepared], watch)
-    return ChangeWindow(state, updater, views, guard, tuple(updates), prepared, computed, ahead)
+    return ChangeWindow(state, updater, views, guard, tuple(updates), prepared, computed, ahead, logged)
 
 
 def _explicit(

@@ -99,11 +99,6 @@ def copies(rule: Rule) -> bool:
     return plain and all(isinstance(term, Var | Const) for term in rule.arguments)
 
 
-def derived(program: Program) -> set[str]:
-    """The predicates that head rules."""
-    return {rule.predicate for rule in program.rules} | {rule.predicate for rule in program.aggregates}
-
-
 @dataclass
 class Marking:
     """The known deletions of the next update.  `look` returns them if they are available; it never waits."""
@@ -139,7 +134,7 @@ class Marking:
 
     def rules_changed(self, program: Program) -> None:
         """Forget everything found under the old program: rules have changed, and row ids may have been reused."""
-        self.derived = derived(program)
+        self.derived = program.derived
         self.forget()
         self.links.clear()
         self._coverable, self._uncovered = {}, {}

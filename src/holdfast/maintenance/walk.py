@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from functools import cached_property
 from itertools import chain
 
 from holdfast.backends.abilities import Counting, tuning, virtual_relations
@@ -59,6 +58,9 @@ class Walk:
     choice: Choice
     watch: Watch
     marks: Marking | None = None
+
+    def __post_init__(self) -> None:
+        self._counting = self.backend.ability(Counting) if self.marks is None else None
 
     def through(self, agenda: Agenda) -> list[Figures]:
         """D and A are complete afterwards."""
@@ -137,11 +139,6 @@ class Walk:
         figures.seconds = figures.work = time.monotonic() - begun
         self.chooser.costs.maintained(plan.node.predicates, figures)
         return figures
-
-    @cached_property
-    def _counting(self) -> Counting | None:
-        """Unless marks are to be made on the way."""
-        return self.backend.ability(Counting) if self.marks is None else None
 
     def net(self) -> tuple[Facts, Facts]:
         """D \\ A and A \\ D, as they are now."""

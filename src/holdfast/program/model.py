@@ -306,6 +306,11 @@ class Program:
         return tuple(name for name in found if not self.relations[name].auxiliary)
 
     @cached_property
+    def derived(self) -> frozenset[str]:
+        """The predicates that head rules."""
+        return frozenset(rule.predicate for rules in (self.rules, self.aggregates) for rule in rules)
+
+    @cached_property
     def cannot_fail(self) -> bool:
         """Whether no rule computes a value: then an update fails for nothing but a limit, or a lack of memory."""
         literals = [literal for rule in self.rules for literal in rule.body]

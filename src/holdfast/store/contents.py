@@ -82,7 +82,7 @@ def pack(changes: Iterable[ExplicitChange], notes: Sequence[Note] = (), now: dat
         found: dict[str, object] = {}
         for name, view in given.items():
             if len(view) <= few:
-                is_plain = all(type is Type.NUMBER for type in view.types)
+                is_plain = view.types.count(Type.NUMBER) == len(view.types)
                 found[name] = view.codes.tolist() if is_plain else list(view)
             else:
                 tables.append(_stream(view.to_arrow()))
