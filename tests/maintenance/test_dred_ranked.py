@@ -213,7 +213,8 @@ def test_engines_without_ranks_refuse_by_name(monkeypatch: pytest.MonkeyPatch) -
     with pytest.raises(UsageError, match="E0917"):
         kb.apply(Update(delete={"edge": [RING[0]]}), algorithm="dred-ranked")
     change = kb.apply(Update(delete={"edge": [RING[0]]}))
-    assert {node.algorithm for node in change.figures} == {"counting", "dred-counting"}
+    assert {node.algorithm for node in change.figures} <= {"counting", "dred-counting", "recompute"}  # by the clock
+    assert set(change.removed["edge"]) == {RING[0]} and len(kb["path"]) == 144
 
 
 @pytest.mark.only_in_memory("the statistics must know the smallest step", also=("parted",))
