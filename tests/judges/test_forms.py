@@ -59,6 +59,7 @@ FORMS = {
     "strings": 'r(cat(a, "-", b), strlen(a), substr(b, 0, 1)) :- s(a, b).',
     "constraints on strings": 'q(a) :- s(a, b), match("[ab]", a), contains("c", b).',
     "order of strings": 'r(a) :- s(a, _), a < "b". q(a, b) :- s(a, _), s(b, _), a >= b, a != b.',
+    "negative zero": "r(to_string(-0.0), to_string(-x)) :- f(y), x = y - y.",
     "conversions": 'r(to_string(x), to_number("17") + x) :- e(x, _). q(to_float(x)) :- e(x, _).',
     "large numbers": "r(x + 9223372036854775800) :- e(x, 2). q(-9223372036854775807 - x) :- e(x, 2).",
     "characters beyond ASCII": 'r(cat("ä", "日本")). q(x) :- r(x), contains("本", x).',

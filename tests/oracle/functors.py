@@ -16,7 +16,9 @@ class UndefinedError(Exception):
 
 
 def fit(value: Any) -> Any:
-    """The value itself when 64 bits can hold it."""
+    """The value itself when 64 bits can hold it; -0.0 is 0.0."""
+    if isinstance(value, float):
+        return value + 0.0
     if isinstance(value, int) and value not in INT64:
         raise UndefinedError(f"{value} is outside 64 bits")
     return value

@@ -85,7 +85,7 @@ def _read(literal: tree.Number) -> int | float:
 
 def _finite(value: int | float) -> float:
     try:
-        result = float(value)
+        result = float(value) + 0.0  # -0.0 is 0.0
     except OverflowError:
         result = math.inf
     if math.isinf(result):
