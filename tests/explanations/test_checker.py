@@ -336,7 +336,7 @@ def other_digits(proof: Json, dice: Random) -> bool:
 
 
 def other_relation(proof: Json, dice: Random) -> bool:
-    """A fact or a pattern of another relation, or of one that there is not."""
+    """A fact or a pattern of another relation, or of a relation that the program lacks."""
     facts = [text for each in proof["inferences"] for text in (each["conclusion"], *each["premises"])]
     names = [text.partition("(")[0] for text in facts] + ["zz"]
     places: list[tuple[Any, Any]] = [(each, "conclusion") for each in proof["inferences"]]

@@ -97,7 +97,7 @@ FORGED = {
     "another value of a range": absence("near(3)"),
     "a negation of anything": absence("clear(3)"),
     "a list of what was given": {**absence("clear(3)"), "complete": [{"pattern": 'e("Asserted", _)', "facts": []}]},
-    "a relation that there is not": {"absent": "nodes(3)", "inferences": [], "complete": []},
+    "a relation that the program lacks": {"absent": "nodes(3)", "inferences": [], "complete": []},
     "an internal relation": {"absent": "'headed.count#1'(3, 1)", "inferences": [], "complete": []},
     "a string that is a number": {"absent": 'node("3")', "inferences": [], "complete": []},
     "a float that is a number": absence("near(3.0)"),
