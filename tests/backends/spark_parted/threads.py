@@ -175,14 +175,27 @@ class _ThreadMoves(ShuffleJob):
         self._workers = workers
         super().__init__(*arguments)
 
-    def _run(self, number: int, *, exchanges: bool) -> list[MoveEnd]:
-        tasks, came = self.tasks, self._rows or {}
-        sent = [self._workers.move(self._moves, number, task, came.get(task, [])) for task in range(tasks)]
-        self._rows = rows = dict[int, list[Any]]()
-        for each in (each for some in sent for each in some):
-            rows.setdefault(each[0], []).append(each)
-        assert exchanges or list(rows) == [tasks], "rows were sent that are not expected"
-        return [end for _, end in rows.get(tasks, [])]
+    def _run(self, numbers: Iterable[int], *, exchanges: bool) -> list[MoveEnd]:
+        """As Spark does it: the first stage of a job that goes on repeats the last moves, for what they have sent."""
+        sent, ends = {}, []
+        if self._last_move is not None:
+            before, came = self._last_move
+            sent = self._stage(before, came)
+        for number in numbers:
+            came, self._last_move = sent, (number, sent) if exchanges else None
+            sent = self._stage(number, came)
+            ends += [each for boxes in sent.values() for _, each in boxes if isinstance(each, MoveEnd)]
+            assert exchanges or len(ends) == self.tasks, "rows were sent that are not expected"
+        return ends
+
+    def _stage(self, number: int, came: dict[int, list[Any]]) -> dict[int, list[Any]]:
+        """A move of all tasks; gives what they have sent, and how they ended."""
+        sent = dict[int, list[Any]]()
+        for task in range(self.tasks):
+            rows = [each for each in came.get(task, []) if not isinstance(each[1], MoveEnd)]
+            for each in self._workers.move(self._moves, number, task, rows):
+                sent.setdefault(each[0], []).append(each)
+        return sent
 
 
 _obey = RecordedShard.obey  # which a fixture replaces

@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Self, cast
 
 from holdfast.backends.parted.shard import NO_SET, FactCounts, SetTree
 from holdfast.backends.protocol import Bag, Facts
+from holdfast.values.dictionary import Codes
 
 if TYPE_CHECKING:
     from holdfast.backends.parted.driver import Driver
 
 _MOST = 2**31 - 1  # derivations that a counter can hold
+_FEW = 1_000  # facts that are fetched together, whichever of them are asked for
 
 
 class PartedFacts:
@@ -44,7 +46,19 @@ class PartedFacts:
     def __sub__(self, other: Facts) -> PartedFacts:
         return self._combined("sub", own(other, self.driver))
 
+    @property
+    def is_seen_empty(self) -> bool:
+        """Whether it is known to have no facts, now and later."""
+        return False
+
     def _combined(self, connective: str, other: PartedFacts) -> PartedFacts:
+        left_out, right_out = self.is_seen_empty, other.is_seen_empty
+        if (left_out and connective != "or") or (right_out and connective == "and"):
+            return self.driver.nothing
+        if right_out and self.is_momentary:
+            return self
+        if left_out and other.is_momentary:
+            return other
         tree = (connective, self.tree, other.tree)
         either, both = self.is_momentary or other.is_momentary, self.is_momentary and other.is_momentary
         if both if connective == "or" else either if connective == "and" else self.is_momentary:
@@ -91,6 +105,8 @@ class HeldFacts(PartedFacts):
     def __init__(self, driver: Driver, number: int, sizes: FactCounts | None = None) -> None:
         super().__init__(driver, ("held", number))
         self.number, self._sizes = number, sizes
+        self.rows: Mapping[str, Codes] | None = None
+        """Its rows, when they were fetched."""
 
     def __del__(self) -> None:
         if hasattr(self, "number"):  # it is missing if the constructor was interrupted
@@ -114,10 +130,20 @@ class HeldFacts(PartedFacts):
     def predicates(self) -> Iterable[str]:
         return self.sizes().keys()
 
+    def of(self, predicates: Iterable[str]) -> PartedFacts:
+        if self._sizes is None:
+            return super().of(predicates)
+        names = {name for name in predicates if name in self._sizes}
+        return self if len(names) == len(self._sizes) else super().of(sorted(names))
+
     @property
     def is_seen_empty(self) -> bool:
-        """Whether it is known to have no facts."""
         return self._sizes is not None and not self._sizes
+
+    @property
+    def is_seen_small(self) -> bool:
+        """Whether it is known to have few facts."""
+        return self._sizes is not None and sum(self._sizes.values()) <= _FEW
 
 
 class NoFacts(HeldFacts):
@@ -125,7 +151,7 @@ class NoFacts(HeldFacts):
 
     def __init__(self, driver: Driver) -> None:
         PartedFacts.__init__(self, driver, NO_SET)
-        self._sizes = {}
+        self._sizes, self.rows = {}, {}
 
     def __del__(self) -> None:
         pass

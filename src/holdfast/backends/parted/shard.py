@@ -332,9 +332,10 @@ class Shard(MemoryBackend):
                 found[name] = ids[is_there]
         return Momentary(self.tables, found)
 
-    def do_rows(self, predicate: str, tree: SetTree) -> Rows:
-        """The rows of a set's facts."""
-        return self.rows(predicate, self.built(tree))
+    def do_rows(self, predicates: Sequence[str], tree: SetTree) -> list[Rows]:
+        """The rows of a set's facts of some predicates."""
+        facts = self.built(tree)
+        return [self.rows(predicate, facts) for predicate in predicates]
 
     def do_lookup(self, asked: Sequence[FactRequest]) -> list[tuple[Rows, NDArray[np.bool_]] | None]:
         """Facts that are here, by some of their columns, and which of them are explicit."""

@@ -146,6 +146,8 @@ class PartedBackend(Able, Tuning, Housekeeping, Arranging, Lookups):
     def facts(self, rows: Mapping[str, Codes], *, known: bool = False) -> HeldFacts:
         """Encoded rows as a set of facts."""
         parts, primary = self.placement.parts, self.placement.primary
+        if not any(map(len, rows.values())):
+            return self._driver.nothing
         if parts == 1:
             return self._driver.given({name: [codes] for name, codes in rows.items()}, known=known)
         if not known:
@@ -156,7 +158,19 @@ class PartedBackend(Able, Tuning, Housekeeping, Arranging, Lookups):
 
     def rows(self, predicate: str, facts: Facts) -> Codes:
         """The encoded rows of a set's facts of one predicate."""
-        return np.concatenate(self._driver.ask("rows", predicate, own(facts, self._driver).tree))
+        found = own(facts, self._driver)
+        if isinstance(found, HeldFacts) and found.is_seen_small:
+            if found.rows is None:
+                found.rows = self._fetched(tuple(found.sizes()), found)
+            return found.rows[predicate] if predicate in found.rows else self._no_rows(predicate)
+        return self._fetched((predicate,), found)[predicate]
+
+    def _fetched(self, predicates: tuple[str, ...], facts: PartedFacts) -> dict[str, Codes]:
+        parts = self._driver.ask("rows", predicates, facts.tree)
+        return {name: np.concatenate([part[place] for part in parts]) for place, name in enumerate(predicates)}
+
+    def _no_rows(self, predicate: str) -> Codes:
+        return np.empty((0, self.relations[predicate].arity), np.int64)
 
     def looked_up(self, asked: Sequence[FactRequest]) -> list[tuple[Codes, NDArray[np.bool_]] | None]:
         """Facts by some of their columns: every shard looks for all of them, and nothing moves between shards."""

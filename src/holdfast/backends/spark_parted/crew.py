@@ -225,9 +225,9 @@ class SparkCrew:
         else:
             each = [list(commands)]
         packed = [self._plans.packed((turn, step, newest, self._left(), some)) for some in each]
-        exchanges, before = any(command[0] in EXCHANGING for command in commands), job.moves
+        exchanges, before = sum(command[0] in EXCHANGING for command in commands), job.requests
         replies = job.ask([message for message, _ in packed] * (job.tasks // len(packed)), exchanges=exchanges)
-        self.requests += job.moves - before
+        self.requests += job.requests - before
         self._plans.note_sent(packed[0][1])
         return replies
 

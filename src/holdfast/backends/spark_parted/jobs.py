@@ -104,8 +104,8 @@ class ShardJob:
     repeats = False
     """Whether shards may read files again that they have read before."""
     is_long = False
-    moves = 0
-    """How often its tasks were asked; with the exchange by shuffle, the jobs that this took."""
+    requests = 0
+    """How often its tasks were asked."""
 
     def __init__(self, settings: JobSettings, dictionary: Dictionary, look: Callable[[], None]) -> None:
         self._settings, self._dictionary, self._look_around = settings, dictionary, look
@@ -180,10 +180,10 @@ class ShardJob:
         self._received()
         self.shares = assignments[0].shares
 
-    def ask(self, messages: Sequence[bytes], *, exchanges: bool) -> list[ShardReply]:
-        """Send each task its message; what each shard replies.  Here it is the same whether they exchange rows."""
+    def ask(self, messages: Sequence[bytes], *, exchanges: int) -> list[ShardReply]:
+        """Send each task its message; what each shard replies.  Here it is the same how often they exchange rows."""
         del exchanges
-        self.moves += 1
+        self.requests += 1
         for link, message in zip(self._links, messages, strict=True):
             self._sending(link, message)
         return by_shard(self.shares, self._received())

@@ -10,12 +10,14 @@ rows are used.
 
 from __future__ import annotations
 
+import gc
 import os
 import pickle
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from hashlib import blake2b
 from io import BytesIO
+from itertools import count
 from pathlib import Path
 from queue import SimpleQueue
 from threading import Thread
@@ -30,6 +32,8 @@ from holdfast.quick_dataclass import dataclass
 ASSIGN, COMMAND, ANSWER, STOP, NOTHING = "assign", "command", "answer", "stop", "nothing"  # what the driver says
 DONE, ASKING, WAITING, IDLE = "done", "asking", "waiting", "idle"  # how a move ends
 _MOST_HELD = 4  # tasks whose shards are in the memory of one worker
+_TASKS_OF_GARBAGE = 500  # tasks of a worker, after which it looks for garbage everywhere
+_tasks_done = count(1)
 
 DriverMessage: TypeAlias = tuple[str, bytes]
 SentRows: TypeAlias = tuple[int, int, int, bytes]
@@ -50,6 +54,7 @@ class MoveSettings:
 class MoveEnd:
     """What the driver learns of a move."""
 
+    number: int
     task: int
     pid: int
     kind: str
@@ -92,7 +97,7 @@ class MovedShards:
         sent, self._outgoing = self._outgoing, []
         received = sum(len(data) for *_, data in rows)
         amount = sum(len(data) for _, (*_, data) in sent)
-        self.last = MoveEnd(self._number, os.getpid(), *end, received, amount), sent
+        self.last = MoveEnd(self.moves, self._number, os.getpid(), *end, received, amount), sent
         self.moves += 1
         return _digest(end[0], sent)
 
@@ -200,7 +205,7 @@ _moved: MovesMemory = {}
 def run_move(
     settings: MoveSettings, number: int, task: int, rows: Iterable[tuple[int, SentRows]], moved: MovesMemory
 ) -> Iterator[tuple[int, Any]]:
-    """The move of one task, in any worker: gives rows for tasks, and for the driver how it ended."""
+    """The move of one task, in any worker: gives rows for other tasks, and how it ended."""
     place = settings.knowledge_base, task
     kept = moved.pop(place, None)
     _drop_unneeded(moved)
@@ -223,20 +228,31 @@ def run_move(
     assert kept.last is not None
     end, sent = kept.last
     yield from sent
-    yield settings.tasks, end
+    yield task, end
 
 
 def run_task(settings: MoveSettings, number: int, task: int, rows: Iterable[Any]) -> Iterator[tuple[int, Any]]:
-    """The function of a task; the last partition is the driver's."""
+    """A move in a stage of Spark; how earlier moves of the task ended is passed on to the next."""
     came = list(rows)  # always all of them, or Spark would not use the worker again
-    if task < settings.tasks:
-        yield from run_move(settings, number, task, came, _moved)
+    _spare_collections(next(_tasks_done))
+    yield from run_move(settings, number, task, [each for each in came if not isinstance(each[1], MoveEnd)], _moved)
+    yield from [each for each in came if isinstance(each[1], MoveEnd)]
+
+
+def _spare_collections(number: int) -> None:
+    """PySpark has just collected all garbage, as after each task: the next time, it need not pass over what is alive
+    now.  Some of this will become garbage; what is for many tasks, now and then."""
+    if number % _TASKS_OF_GARBAGE:
+        gc.freeze()
+    else:
+        gc.unfreeze()
 
 
 def _drop_unneeded(moved: MovesMemory) -> None:
     closed = [place for place, kept in moved.items() if not Path(kept.folder).is_dir()]
     for place in closed or list(moved)[: max(0, len(moved) + 1 - _MOST_HELD)]:
         moved.pop(place).end()
+        gc.unfreeze()
 
 
 def _repeat(settings: MoveSettings, kept: MovedShards, number: int, task: int) -> None:

@@ -1,16 +1,19 @@
-"""Shards without connections: each exchange is a job of Spark, and rows travel by Spark's shuffle.
+"""Shards without connections: rows travel by Spark's shuffle, and nothing keeps cores between commands.
 
-A job reads what the job before it has shuffled, runs one move of each task, and shuffles what their shards send; one
-more partition of the shuffle is the driver's, and only that is collected.  Nothing keeps cores between commands.
+A stage of a job is a move of each task: it reads what the stage before has shuffled, and shuffles what the shards send.
+A command begins with a job that has a move for each exchange that is expected, and one more.  Only how the moves ended
+is collected.  While that is not the end, a job follows whose first stage shuffles what the last moves have sent, which
+the workers still have, and whose second stage is the next move.
 """
 
 from __future__ import annotations
 
 import pickle
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import suppress
+from functools import partial
 from typing import Any, cast
 
 from holdfast.backends.spark_parted.holding import OK, Assignment, ShardReply, Shares
@@ -45,6 +48,8 @@ class ShuffleJob:
 
     keeps_cores = False
     repeats = True
+    requests = 0
+    """The jobs so far."""
 
     def __init__(self, settings: JobSettings, dictionary: Dictionary, look: Callable[[], None]) -> None:
         self._settings, self._dictionary, self._look_around = settings, dictionary, look
@@ -54,7 +59,7 @@ class ShuffleJob:
         """The shards of each task."""
         self._moves = MoveSettings(settings.knowledge_base, self.tasks, settings.folder, secrets.token_hex(4))
         self.moves = self.nbytes = 0
-        self._rows: Any = None  # what the last move has shuffled
+        self._last_move: Any = None  # what it sends, if this command exchanges rows
         self._nothing: Any = None  # what comes to the first move of a command
         self.pids: list[int] = []  # of the workers that ran the last move, by task
         self._thread = ThreadPoolExecutor(1, "holdfast-job")
@@ -72,23 +77,25 @@ class ShuffleJob:
     def assign(self, assignments: Sequence[Assignment]) -> None:
         """Restore the shards."""
         self.shares = assignments[0].shares
-        self._finished([(ASSIGN, pickle.dumps(each)) for each in assignments], exchanges=False)
+        self._finished([(ASSIGN, pickle.dumps(each)) for each in assignments], exchanges=0)
 
-    def ask(self, messages: Sequence[bytes], *, exchanges: bool) -> list[ShardReply]:
-        """Send each task its message; what each shard replies.  A job that moves no rows is one stage."""
+    def ask(self, messages: Sequence[bytes], *, exchanges: int) -> list[ShardReply]:
+        """Send each task its message, for which rows may be exchanged some times; what each shard replies."""
         return by_shard(self.shares, self._finished([(COMMAND, message) for message in messages], exchanges=exchanges))
 
-    def _finished(self, messages: Sequence[DriverMessage], *, exchanges: bool) -> list[Any]:
-        """What each task replies when it has done its part, after as many moves as that takes."""
+    def _finished(self, messages: Sequence[DriverMessage], *, exchanges: int) -> list[Any]:
+        """What each task replies when it has done its part, after as many jobs as that takes."""
         replies: dict[int, Any] = {}
-        self._rows = None
+        self._last_move = None
+        moves = 1 + exchanges
         while len(replies) < self.tasks:
-            ends = self._move(messages, exchanges=exchanges)
+            ends = self._moved_on(messages, moves, exchanges=bool(exchanges))
             replies |= {end.task: pickle.loads(end.data) for end in ends if end.kind == DONE}
             if not any(end.sent for end in ends) and all(end.kind not in (DONE, ASKING) for end in ends):
                 raise LostError("the shards wait for each other")
             is_stopped = any(reply != OK and any(kind != OK for kind, *_ in reply) for reply in replies.values())
-            messages = [self._next_message(end, is_stopped=is_stopped) for end in ends]
+            messages = [self._next_message(end, is_stopped=is_stopped) for end in ends[-self.tasks :]]
+            moves = 1
         return [replies[task] for task in range(self.tasks)]
 
     def _next_message(self, end: MoveEnd, *, is_stopped: bool) -> DriverMessage:
@@ -102,37 +109,40 @@ class ShuffleJob:
 
     # --- jobs ------------------------------------------------------------------------------------------
 
-    def _move(self, messages: Sequence[DriverMessage], *, exchanges: bool) -> list[MoveEnd]:
-        """One job; gives how the move of each task has ended."""
-        say(self._moves, self.moves, messages)
-        running = self._thread.submit(self._run, self.moves, exchanges=exchanges)
+    def _moved_on(self, messages: Sequence[DriverMessage], moves: int, *, exchanges: bool) -> list[MoveEnd]:
+        """One job, of some moves; gives how they have ended, in their order, and in that of the tasks."""
+        first = self.moves
+        for number in range(first, first + moves):
+            say(self._moves, number, messages if number == first else [(NOTHING, b"")] * self.tasks)
+        running = self._thread.submit(self._run, range(first, first + moves), exchanges=exchanges)
         while not running.done():
             wait((running,), LOOK)
             self._look_around()
         try:
-            ends = sorted(running.result(), key=lambda end: end.task)
+            ends = [end for end in running.result() if end.number >= first]
         except Exception as error:
             raise LostError(spark_cause(error)) from error
-        if len(ends) != self.tasks:
+        if len(ends) != moves * self.tasks:
             raise LostError("a task was lost")
-        self.moves += 1
+        ends.sort(key=lambda end: (end.number, end.task))
+        self.requests += 1
+        self.moves += moves
         self.nbytes += sum(end.received for end in ends)
-        self.pids = [end.pid for end in ends]
+        self.pids = [end.pid for end in ends[-self.tasks :]]
         return ends
 
-    def _run(self, number: int, *, exchanges: bool) -> list[MoveEnd]:
-        """Runs a move of all tasks; in a thread, so that signals are heeded."""
-        settings, tasks = self._moves, self.tasks
+    def _run(self, numbers: Iterable[int], *, exchanges: bool) -> list[MoveEnd]:
+        """Runs these moves of all tasks; in a thread, so that signals are heeded."""
         context = self._settings.session.sparkContext
         context.addJobTag(self._tag)
         if self._nothing is None:
-            self._nothing = context.parallelize([], tasks)
-        rows = self._nothing if self._rows is None else self._rows
-        moved = rows.mapPartitionsWithIndex(lambda task, came: run_task(settings, number, task, came))
-        if not exchanges:
-            return _only_values(moved.collect())
-        self._rows = moved.partitionBy(tasks + 1, _itself)
-        return cast("list[MoveEnd]", context.runJob(self._rows, _only_values, [tasks]))
+            self._nothing = context.parallelize([], self.tasks)
+        moved = self._last_move
+        for number in numbers:
+            came = self._nothing if moved is None else moved.partitionBy(self.tasks, _itself)
+            moved = came.mapPartitionsWithIndex(partial(run_task, self._moves, number))
+        self._last_move = moved if exchanges else None
+        return cast("list[MoveEnd]", context.runJob(moved, _ends))
 
     # --- the end ---------------------------------------------------------------------------------------
 
@@ -152,5 +162,5 @@ def _itself(part: int) -> int:
     return part
 
 
-def _only_values(rows: Any) -> list[Any]:
-    return [value for _, value in rows]
+def _ends(rows: Any) -> list[MoveEnd]:
+    return [each for _, each in rows if isinstance(each, MoveEnd)]
