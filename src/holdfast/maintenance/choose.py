@@ -22,7 +22,7 @@ from holdfast.maintenance.algorithms import (
 )
 from holdfast.maintenance.budget import FullCost, FullCosts
 from holdfast.maintenance.node_plans import NodePlan
-from holdfast.maintenance.rates import Rates, mixed
+from holdfast.maintenance.rates import POWER, SINGLE_POWER, Rates, mixed
 from holdfast.maintenance.rivals import Rivals, ServedUpdate
 from holdfast.maintenance.stratum import Figures
 from holdfast.plans import SizeStatistics
@@ -236,7 +236,7 @@ class Chooser:
         kind, given = _kind(request.deleted > 0, request.inserted > 0), request.deleted + request.inserted
         name = RANKED if record.needs_ranks else DRED
         rates = record.rates(name, kind)
-        expected = rates.expected(given)
+        expected = rates.expected(given, POWER if record.needs_ranks else SINGLE_POWER)
         anew, may_win, most = inf, False, _CERTAIN  # a try that takes longer than this is abandoned, and was in vain
         if full is not None:
             facts = len(backend.materialisation.of(plan.reads - plan.predicates))

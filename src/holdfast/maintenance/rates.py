@@ -8,7 +8,8 @@ from math import exp, inf, log
 _FORGETS = 0.7  # the weight of the past in an average
 _DOUBTS = 0.9  # an estimate that keeps an algorithm from being tried shrinks by this factor each time
 _WORSE = 1.5  # times as long as it took until it was abandoned
-_POWER = 0.8  # of the facts, by which seconds grow; measured in decision 0080
+POWER = 0.8  # of the facts, by which seconds grow; measured in decision 0080
+SINGLE_POWER = 0.5  # where facts have one derivation each: what many deletions take away is mostly the same; see 0088
 _LEAST = 1e-6  # seconds; shorter times are rounded up
 
 
@@ -34,20 +35,20 @@ class Rates:
         """Record that it was not tried, so that eventually it is tried again."""
         self._doubts[_magnitude(facts)] = self._doubts.get(_magnitude(facts), 0) + 1
 
-    def expected(self, facts: int) -> float:
+    def expected(self, facts: int, power: float = POWER) -> float:
         """The estimated seconds for this number of facts; 0 if nothing is known.  They shrink with each doubt."""
-        return self._estimate(facts) * _DOUBTS ** self._doubts.get(_magnitude(facts), 0)
+        return self._estimate(facts, power) * _DOUBTS ** self._doubts.get(_magnitude(facts), 0)
 
-    def _estimate(self, facts: int) -> float:
+    def _estimate(self, facts: int, power: float) -> float:
         """Between known sizes, seconds are a power of the facts; below them they are proportional; above them they grow
-        by `_POWER`.  As between the last two would be wrong: updates of one size differ too much.
+        by `power`.  As between the last two would be wrong: updates of one size differ too much.
         """
         if not self._known:
             return 0.0
         x, points = log(max(1, facts)), sorted(self._known.values())
         place = bisect(points, (x, inf))
         near, far = points[max(0, place - 1)], points[min(place, len(points) - 1)]
-        power = _POWER if place == len(points) else _slope(near, far)
+        power = power if place == len(points) else _slope(near, far)
         return exp(near[1] + power * (x - near[0]))
 
     def up_to(self, facts: int) -> float | None:

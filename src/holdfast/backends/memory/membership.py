@@ -49,6 +49,12 @@ class HashedRows:
         """No rows, and slots for as many."""
         return HashedRows(empty_slots(self.nbytes // 8), may_be_gridded=self.may_be_gridded)
 
+    def for_these(self, rows: Rows) -> HashedRows:
+        """The ids of these rows only, which are distinct."""
+        found = HashedRows(np.zeros(slots_for(2 * len(rows)), np.uint64))
+        found.intern(rows, rows, 0, np.empty(len(rows), np.int32))  # each is written to where it is
+        return found
+
     def has_capacity(self, more: int) -> bool:
         """Whether this many more rows fit."""
         return self.size + more <= FULL * len(self.slots)
@@ -140,6 +146,14 @@ class GriddedRows:
     def for_as_many(self) -> GriddedRows:
         """No rows, and cells for the same ones."""
         return GriddedRows(zeros(self.cells.shape, np.int32), self.growing, self.largest)
+
+    def for_these(self, rows: Rows) -> HashedRows | GriddedRows:
+        """The ids of these rows only, which are distinct."""
+        if (self.largest + 1) * self.cells.shape[1] > _CELLS * len(rows):
+            return HashedRows().for_these(rows)
+        found = self.for_as_many()
+        found.grid[rows[:, 0], rows[:, -1] if rows.shape[1] > 1 else 0] = np.arange(1, len(rows) + 1, dtype=np.int32)
+        return found
 
     def reserve(self, new: Rows, known: int) -> bool:
         """Make sure that each of the rows has a cell; returns False if the grid would be mostly empty."""

@@ -90,7 +90,7 @@ class _Beside(MemoryCounters):
     def keep_only(self, predicate: str, ids: Ids) -> None:
         """A table has lost its other rows."""
         if self.has(predicate):
-            self.arrays[predicate] = self.of(predicate)[ids]
+            self.arrays[predicate] = self.of(predicate).take(ids)
 
     def drop(self, predicate: str) -> bool:
         """A relation is gone; gives whether it had numbers."""

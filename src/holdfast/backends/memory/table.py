@@ -9,7 +9,7 @@ it is extended on demand.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -108,9 +108,9 @@ class Table:
 
     def keep_only(self, ids: Ids) -> None:
         """Drop all other rows; the ids change.  Between updates only: nothing may hold ids."""
-        kept = [column[ids] for column in self._columns]
-        columns = _enlarged(kept, max(_FIRST_CAPACITY, len(ids)))
-        membership = hashed(columns[0][: len(ids)], may_be_gridded=True)
+        kept = [column.take(ids, 0) for column in self._columns]  # a third of the time of an index
+        columns = cast("_Aligned", kept) if len(ids) >= _FIRST_CAPACITY else _enlarged(kept, _FIRST_CAPACITY)
+        membership = self.membership.for_these(columns[0][: len(ids)])
         self._columns, self.size, self.membership, self._indexes = columns, len(ids), membership, {}
         self._grown(self.nbytes)
 
