@@ -10,7 +10,7 @@ import holdfast
 from holdfast import Update
 from holdfast.maintenance.algorithms import ALGORITHMS, Choice
 from holdfast.maintenance.budget import FullCost
-from holdfast.maintenance.choose import Request, _Record
+from holdfast.maintenance.choose import DELETIONS, Request, _Record
 from holdfast.maintenance.rates import Rates
 from holdfast.maintenance.stratum import Figures
 
@@ -181,6 +181,19 @@ def test_ranks_are_done_without_where_each_fact_has_one_derivation(length: int, 
     assert known is not None
     costs.restore({node: FullCost(known.instances, 100.0)})  # or time decides
     assert used(kb, Update(delete={"edge": [chain[length // 2]]})) == [f"dred-{expected}"]
+
+
+@pytest.mark.only_in_memory("other engines keep no ranks")
+@pytest.mark.parametrize(("seconds", "expected"), [(0.25, "dred-counting"), (0.3, "recompute")])
+def test_on_a_chain_ten_deletions_take_little_more_than_one(seconds: float, expected: str) -> None:
+    """0.8 of starting over is 0.8; ten take the square root of ten as long as one."""
+    kb = holdfast.from_text(CLOSURE, facts={"edge": [(i, i + 1) for i in range(100)]}, modules=())
+    chooser, plan = kb._maintainer.chooser, kb._maintainer.nodes[-1]
+    chooser.costs.restore({plan.node.predicates: FullCost(5_000, 1.0)})
+    request = Request(Choice(), deleted=1, is_ranked=True)
+    assert chooser.chosen(plan, request, kb._backend)[0].name == "dred-counting"
+    chooser._records[plan.node.predicates].rates("dred-counting", DELETIONS).took(1, seconds)
+    assert chooser.chosen(plan, Request(Choice(), deleted=10, is_ranked=True), kb._backend)[0].name == expected
 
 
 @pytest.mark.only_in_memory("other engines keep no ranks")

@@ -156,6 +156,36 @@ def test_a_value_outside_the_grid(stranger: Fact) -> None:
 
 
 @pytest.mark.usefixtures("grids_early")
+@pytest.mark.parametrize("step", [1, 2, 9, 200])
+@pytest.mark.parametrize("shape", ["grid", "line", "hashed", "wide"])
+def test_a_table_keeps_some_rows_only(shape: str, step: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every so many; their ids are new, the others are unknown, and more rows may follow."""
+    monkeypatch.setattr(membership, "_WORTH_A_LINE", 50)
+    facts: list[Fact] = square(12)
+    if shape in ("line", "wide"):
+        facts = [(x,) if shape == "line" else (x, -x, 2 * x) for x in range(144)]
+    table = table_with_a_grid() if shape == "grid" else Table("t", len(facts[0]))
+    for begin in range(0, 144, 48):
+        table.intern(rows(facts[begin : begin + 48], table.arity))
+    if shape == "hashed":
+        table.intern(rows([(-1, -1)], 2))
+    assert isinstance(table.membership, GriddedRows if shape in ("grid", "line") else HashedRows)
+    before = as_facts(table.rows[: table.size])
+    table.nonrecursive[: table.size] = np.arange(table.size)
+    table.keep_only(np.arange(0, table.size, step, dtype=np.int32))
+    kept = before[::step]
+    assert as_facts(table.rows[: table.size]) == kept
+    assert table.nonrecursive[: table.size].tolist() == [*range(0, len(before), step)]
+    ids = {fact: number for number, fact in enumerate(kept)}
+    assert table.find(rows(before, table.arity)).tolist() == [ids.get(fact, -1) for fact in before]
+    assert isinstance(table.membership, GriddedRows) == (shape in ("grid", "line") and step < 9)
+    found = table.intern(rows(before[::-1], table.arity)).tolist()
+    assert sorted(found) == [*range(len(before))]
+    assert as_facts(table.rows[table.find(rows(before, table.arity))]) == before
+    assert not table.status.any()
+
+
+@pytest.mark.usefixtures("grids_early")
 def test_no_second_grid_once_one_was_too_small() -> None:
     table = table_with_a_grid()
     table.intern(rows([(20, 20)], 2))

@@ -12,6 +12,8 @@ import holdfast
 from holdfast import Update
 from holdfast.backends.memory.counters import MemoryCounters
 from holdfast.backends.memory.execution import buffers
+from holdfast.backends.parted.exchange import Crew
+from holdfast.backends.parted.handles import KeptSet
 from holdfast.backends.parted.shard import Shard
 from holdfast.backends.parted.store import PartedBackend
 from holdfast.errors import EvaluationError, LimitReached, UsageError
@@ -45,6 +47,15 @@ def states(kb: holdfast.KnowledgeBase) -> dict[str, set[object]]:
 
 def both(text: str, facts: dict[str, list[tuple[object, ...]]], shards: int) -> list[holdfast.KnowledgeBase]:
     return [holdfast.from_text(text, facts=facts, engine=engine) for engine in ("memory", f"parted[{shards}]")]
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """The names of the commands in each message to the shards."""
+    messages = list[list[str]]()
+    obey = Crew.obey
+    monkeypatch.setattr(Crew, "obey", lambda crew, some: (messages.append([c[0] for c in some]), obey(crew, some))[1])
+    return messages
 
 
 # --- the choice of shards ----------------------------------------------------------------------------
@@ -287,3 +298,40 @@ def test_a_limit_on_facts_stops_a_batch(engine: str, monkeypatch: pytest.MonkeyP
     with entering("s", monkeypatch) as sizes, pytest.raises(LimitReached, match="more than 5,000 facts"):
         holdfast.from_text(square, facts, engine=engine, limits=Limits(facts=5_000))
     assert sum(sizes.values()) < 5_000 + 1_024 * 5
+
+
+# --- messages ----------------------------------------------------------------------------------------
+
+
+def test_what_is_known_is_not_asked_for(asked: list[list[str]]) -> None:
+    """A set that has no facts, and what follows from that for others; and the rows of a small set that were fetched."""
+    kb = holdfast.from_text(CLOSURE, {"edge": [(1, 2)]}, engine="parted[3]", modules=())
+    backend = kb._backend
+    some, none = backend.facts({"edge": rows([(1, 2), (2, 3)], 2)}), backend.facts({"edge": rows([], 2)})
+    snapshot = (backend.materialisation | none).of(["edge", "path"])
+    assert dict(snapshot.sizes()) == {"edge": 1, "path": 1}
+    asked.clear()
+    empty = [none, backend.facts({}), none & some, some & none, none - some, none & backend.materialisation]
+    assert not any(map(bool, [*empty, backend.materialisation & none, some.of(["path"]), none.of(["edge"])]))
+    assert all(same is some for same in (some - none, some | none, none | some, some.of(["path", "edge"])))
+    assert asked == []
+    assert len(backend.materialisation | none) == 2
+    assert len(backend.materialisation - none) == 2
+    assert len(asked) == 2
+    asked.clear()
+    assert sorted(map(tuple, backend.rows("edge", some))) == [(1, 2), (2, 3)]
+    assert backend.rows("path", some).shape == (0, 2)
+    assert backend.rows("path", snapshot).tolist() == backend.rows("edge", snapshot).tolist() == [[1, 2]]
+    assert asked == [["rows"], ["rows"]]
+    many = backend.facts({"edge": rows([(n, n) for n in range(1_001)], 2)})
+    asked.clear()
+    assert len(backend.rows("edge", many)) == 1_001
+    assert len(backend.rows("path", many)) == 0
+    assert asked == [["rows"], ["rows"]]
+
+
+def test_what_is_asked_of_a_set_of_unknown_size() -> None:
+    kept = holdfast.from_text(CLOSURE, {"edge": [(1, 2)]}, engine="parted[3]", modules=())._backend.materialisation
+    assert isinstance(kept, KeptSet)
+    assert not kept.snapshot().of([])
+    assert dict(kept.snapshot().of(["edge"]).sizes()) == {"edge": 1}

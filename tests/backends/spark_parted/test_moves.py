@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import pickle
+from collections import defaultdict
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 import holdfast
-from holdfast.backends.spark_parted import crew, shuffle
+from holdfast.backends.spark_parted import crew, moves, shuffle
 from holdfast.backends.spark_parted.jobs import SHUFFLE
+from holdfast.backends.spark_parted.shuffle import ShuffleJob
 from holdfast.backends.spark_parted.store import SparkPartedBackend
 
 from .test_shards import CLOSURE, NAMES
@@ -86,3 +91,43 @@ def test_a_new_base_begins_new_moves(moving: Workers, monkeypatch: pytest.Monkey
     assert not (directed._committed.base or "").startswith("base-1-")
     moving.lose_memory()
     assert {row for row in kb["path"] if row[1] < 100} == ALL
+
+
+def test_an_exchange_takes_no_job_of_its_own(moving: Workers, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A message is one job, unless shards exchange rows more often than is expected, or ask for values."""
+    jobs, ask = defaultdict[int, list[int]](list), ShuffleJob.ask
+
+    def counted(job: ShuffleJob, messages: Sequence[bytes], *, exchanges: int) -> list[Any]:
+        before = job.requests
+        replies = ask(job, messages, exchanges=exchanges)
+        jobs[exchanges].append(job.requests - before)
+        return replies
+
+    monkeypatch.setattr(ShuffleJob, "ask", counted)
+    kb, directed, _ = opened(moving)
+    for number in range(4):
+        moving.lose_memory()
+        kb.apply(holdfast.Update(insert={"edge": [(number, 100 + number)]}))
+    assert {row for row in kb["path"] if row[1] < 100} == ALL
+    assert set(jobs[0]) == {1}
+    assert len(jobs[1]) > 12
+    assert set(jobs[1]) == {1}
+    assert directed.requests == sum(map(sum, jobs.values()))
+    opened(moving, NAMES)[0].apply(holdfast.Update(insert={"parent": [("x", "y"), ("y", "z")]}))
+    assert max(max(each) for each in jobs.values()) > 1
+
+
+def test_a_worker_passes_over_its_new_objects_only(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    calls = list[str]()
+    monkeypatch.setattr(
+        moves, "gc", SimpleNamespace(freeze=lambda: calls.append("f"), unfreeze=lambda: calls.append("u"))
+    )
+    for number in range(1, 502):
+        moves._spare_collections(number)
+    assert "".join(calls) == "f" * 499 + "uf"
+    calls.clear()
+    shards = moves.MovedShards(moves.MoveSettings("kb", 1, str(tmp_path / "gone"), "a"), 0)
+    moved = {("kb", 0): shards}
+    moves._drop_unneeded(moved)
+    assert not moved
+    assert calls == ["u"], "what was dropped is garbage"
