@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 N = TypeVar("N", int, float)
 TLS = "spark.holdfast.tls"
-_MESSAGE, _JOB = 8_000, 100_000  # rule instances that take as long, on two cores
+_MESSAGE, _JOB = 8_000, 50_000  # rule instances that take as long, on two cores
 _ENCRYPTING = "spark.network.crypto.enabled", "spark.ssl.enabled"
 """Settings of sessions that want connections to be encrypted."""
 
@@ -109,7 +109,7 @@ class SparkPartedBackend(PartedBackend, ModuleBudget, Frames, HoldingCores):
 
     @property
     def request_cost(self) -> int:  # type: ignore[override]
-        """Rule instances that take as long as a message or a job: decisions 0072 and 0085."""
+        """Rule instances that take as long as a message or a job: decisions 0072 and 0088."""
         return _JOB if self._settings.exchange == SHUFFLE else _MESSAGE
 
     # --- transactions ----------------------------------------------------------------------------------
