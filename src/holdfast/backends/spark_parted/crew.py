@@ -300,12 +300,15 @@ class SparkCrew:
         self._assign(job, arrivals, shares, saved, (known.version, known.step))
         self._plans.sent_nothing()
         self.restored += known.version > 0 or bool(self._journal)
-        self._repeat(job, [("functors", dict(self.functors)), *known.places], known.step)
+        first = [*([("functors", dict(self.functors))] if self.functors else ()), *known.places]
+        if first:
+            self._repeat(job, first, known.step)
         for entry in self._journal:
             answers = self._repeat(job, entry.commands, entry.step)
             if not _are_equal(entry, answers):
                 raise self._unrepeatable()
-        self._repeat(job, (), self._step)
+        if self._step != (self._journal[-1].step if self._journal else known.step):
+            self._repeat(job, (), self._step)
 
     def _unrepeatable(self) -> Exception:
         """What is to be raised when lost shards have found something else than before: the update did not happen."""
