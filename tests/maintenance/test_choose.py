@@ -10,7 +10,7 @@ import holdfast
 from holdfast import Update
 from holdfast.maintenance.algorithms import ALGORITHMS, Choice
 from holdfast.maintenance.budget import FullCost
-from holdfast.maintenance.choose import DELETIONS, Request, _Record
+from holdfast.maintenance.choose import BOTH, DELETIONS, Request, _Record
 from holdfast.maintenance.rates import Rates
 from holdfast.maintenance.stratum import Figures
 
@@ -192,8 +192,16 @@ def test_on_a_chain_ten_deletions_take_little_more_than_one(seconds: float, expe
     chooser.costs.restore({plan.node.predicates: FullCost(5_000, 1.0)})
     request = Request(Choice(), deleted=1, is_ranked=True)
     assert chooser.chosen(plan, request, kb._backend)[0].name == "dred-counting"
-    chooser._records[plan.node.predicates].rates("dred-counting", DELETIONS).took(1, seconds)
+    record = chooser._records[plan.node.predicates]
+    record.rates("dred-counting", DELETIONS).took(1, seconds)
     assert chooser.chosen(plan, Request(Choice(), deleted=10, is_ranked=True), kb._backend)[0].name == expected
+    record.rates("dred-counting", BOTH).took(2, seconds)  # what is inserted is not mostly the same
+    both = Request(Choice(), deleted=10, inserted=10, is_ranked=True)
+    assert chooser.chosen(plan, both, kb._backend)[0].name == "recompute"
+    chooser.gave_up(
+        plan, ALGORITHMS["dred-counting"], Figures(algorithm="dred-counting", given=100, deletes=True, work=0.8)
+    )
+    assert record.tried["dred-counting", DELETIONS].expected(100, 0.5) == pytest.approx(max(1.2, 10 * seconds))
 
 
 @pytest.mark.only_in_memory("other engines keep no ranks")

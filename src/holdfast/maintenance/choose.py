@@ -86,6 +86,10 @@ class _Record:
         """What is known of an algorithm."""
         return self.tried.setdefault((algorithm, kind), Rates())
 
+    def power(self, algorithm: str, kind: str) -> float:
+        """The power of the changed facts by which the seconds of an algorithm grow."""
+        return SINGLE_POWER if algorithm == DRED and kind == DELETIONS and not self.needs_ranks else POWER
+
     def took(self, figures: Figures, algorithm: str, seconds: float) -> None:
         """An algorithm took so long."""
         algorithm = RECOMPUTE if figures.is_anew else algorithm
@@ -236,7 +240,7 @@ class Chooser:
         kind, given = _kind(request.deleted > 0, request.inserted > 0), request.deleted + request.inserted
         name = RANKED if record.needs_ranks else DRED
         rates = record.rates(name, kind)
-        expected = rates.expected(given, POWER if record.needs_ranks else SINGLE_POWER)
+        expected = rates.expected(given, record.power(name, kind))
         anew, may_win, most = inf, False, _CERTAIN  # a try that takes longer than this is abandoned, and was in vain
         if full is not None:
             facts = len(backend.materialisation.of(plan.reads - plan.predicates))
@@ -313,7 +317,7 @@ class Chooser:
         node = plan.node
         record = self._records.setdefault(node.predicates, _Record())
         kind = _kind(figures.deletes, figures.inserts)
-        record.rates(algorithm.name, kind).abandoned(figures.given, figures.work)
+        record.rates(algorithm.name, kind).abandoned(figures.given, figures.work, record.power(algorithm.name, kind))
         figures.algorithm = algorithm.name
         record.judge_ranks(figures)
         if algorithm.name == DRED and not record.needs_ranks:

@@ -27,9 +27,9 @@ class Rates:
         self._known[size] = mixed(past[0], new[0]), mixed(past[1], new[1])
         self._doubts.pop(size, None)
 
-    def abandoned(self, facts: int, seconds: float) -> None:
+    def abandoned(self, facts: int, seconds: float, power: float = POWER) -> None:
         """Record that an update was abandoned, and takes longer than that."""
-        self.took(facts, max(_WORSE * seconds, self.expected(facts)))
+        self.took(facts, max(_WORSE * seconds, self.expected(facts, power)))
 
     def doubt(self, facts: int) -> None:
         """Record that it was not tried, so that eventually it is tried again."""

@@ -330,6 +330,24 @@ def test_what_is_known_is_not_asked_for(asked: list[list[str]]) -> None:
     assert asked == [["rows"], ["rows"]]
 
 
+@pytest.mark.parametrize("shards", [1, 3])
+def test_rows_of_a_set_when_a_relation_is_dropped(shards: int) -> None:
+    relations = {name: numbers(name, 1) for name in ("p", "q")}
+    for read_before in (True, False):
+        backend = PartedBackend(shards, relations, Dictionary(), Watch())
+        some = backend.facts({"p": rows([(1,), (2,)], 1), "q": rows([(7,)], 1)})
+        if read_before:
+            assert backend.rows("q", some).tolist() == [[7]]
+        backend.drop_relation("q")
+        assert sorted(backend.rows("p", some).tolist()) == [[1], [2]]
+        backend.add_relation(relations["q"])
+        assert backend.rows("q", some).tolist() == []
+        backend.drop_relation("p")
+        backend.drop_relation("q")
+        backend.add_relation(relations["q"])
+        assert backend.rows("q", some).tolist() == []
+
+
 def test_what_is_asked_of_a_set_of_unknown_size() -> None:
     kept = holdfast.from_text(CLOSURE, {"edge": [(1, 2)]}, engine="parted[3]", modules=())._backend.materialisation
     assert isinstance(kept, KeptSet)

@@ -10,6 +10,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 import holdfast
@@ -126,8 +127,82 @@ def test_a_worker_passes_over_its_new_objects_only(monkeypatch: pytest.MonkeyPat
         moves._spare_collections(number)
     assert "".join(calls) == "f" * 499 + "uf"
     calls.clear()
-    shards = moves.MovedShards(moves.MoveSettings("kb", 1, str(tmp_path / "gone"), "a"), 0)
-    moved = {("kb", 0): shards}
+    settings, moved = settings_in(tmp_path, "one"), dict[tuple[str, int], moves.MovedShards]()
+    list(moves.run_move(settings, 0, 0, [], moved))
+    assert calls == []
+    list(moves.run_move(settings_in(tmp_path, "other"), 0, 0, [], moved))
+    assert calls == ["u"], "those of an attempt that has ended are garbage"
+    moves._drop_unneeded(moved)
+    assert calls == ["u"]
+    for path in tmp_path.iterdir():
+        path.unlink()
+    tmp_path.rmdir()
     moves._drop_unneeded(moved)
     assert not moved
-    assert calls == ["u"], "what was dropped is garbage"
+    assert calls == ["u", "u"], "those of a knowledge base that is closed are garbage"
+
+
+def settings_in(folder: Path, attempt: str) -> moves.MoveSettings:
+    settings = moves.MoveSettings("kb", 1, str(folder), attempt)
+    moves.say(settings, 0, [(moves.NOTHING, b"")])
+    return settings
+
+
+def test_the_last_move_is_repeated_from_files(tmp_path: Path) -> None:
+    """The driver knows how it has ended: another worker must find the same."""
+    settings, one, other, third = settings_in(tmp_path, "a"), {}, {}, {}  # type: ignore[var-annotated]
+    [(_, end)] = moves.run_move(settings, 0, 0, [], one)
+    assert end.number == 0
+    (file,) = tmp_path.glob("moved-*")
+    before = file.stat().st_ino
+    [(_, again)] = moves.run_move(settings, 0, 0, None, one)
+    assert again is end
+    [(_, again)] = moves.run_move(settings, 0, 0, None, other)
+    assert again == end
+    assert file.stat().st_ino == before
+    came, _ = pickle.loads(file.read_bytes())
+    file.write_bytes(pickle.dumps((came, b"other rows")))
+    with pytest.raises(RuntimeError, match="has found something else when it repeated move 0"):
+        list(moves.run_move(settings, 0, 0, None, third))
+    for shards in one[("kb", 0)], other[("kb", 0)]:
+        shards.end()
+
+
+@pytest.mark.parametrize(("most", "expected"), [(1, [2, 1, 1, 1, 1]), (2, [3, 2, 1]), (3, [4, 2]), (5, [6]), (8, [6])])
+def test_a_job_has_few_moves(moving: Workers, monkeypatch: pytest.MonkeyPatch, most: int, expected: list[int]) -> None:
+    """However many commands exchange rows: Spark visits the stages of a job recursively."""
+    lengths, ask = list[int](), ShuffleJob._moved_on
+    monkeypatch.setattr(shuffle, "_MOST_EXCHANGES", most)
+    monkeypatch.setattr(
+        ShuffleJob, "_moved_on", lambda job, said, n, **goes_on: (lengths.append(n), ask(job, said, n, **goes_on))[1]
+    )
+    kb, directed, _ = opened(moving)
+    assert max(lengths) == 2
+    backend = kb._backend
+    assert isinstance(backend, SparkPartedBackend)
+    for number in range(3):
+        some = backend.facts({"edge": np.array([(number, 100 + number)], np.int64)})
+        for _ in range(5):
+            backend._driver.do("spread", [(some.number, [*backend.placement.copies["edge"]])])
+        lengths.clear()
+        backend._driver.flush()
+        assert lengths == expected
+        if number == 1:
+            moving.lose_memory()
+    directed.abandon()
+    lengths.clear()
+    kb.apply(holdfast.Update(insert={"edge": [(5, 500)]}))
+    assert max(lengths) == 1 + min(most, 5), "shards that are restored do the same again"
+    assert {row for row in kb["path"] if row[1] < 100} == ALL
+    assert directed.restored == 1
+
+
+def test_one_task_exchanges_nothing(moving: Workers, monkeypatch: pytest.MonkeyPatch) -> None:
+    lengths, ask = list[int](), ShuffleJob._moved_on
+    monkeypatch.setattr(
+        ShuffleJob, "_moved_on", lambda job, said, n, **goes_on: (lengths.append(n), ask(job, said, n, **goes_on))[1]
+    )
+    moving.tasks = 1
+    kb, _, _ = opened(moving)
+    assert set(kb["path"]) == ALL
+    assert set(lengths) == {1}

@@ -100,7 +100,7 @@ class Workers:
         self.jobs += 1
         return _ThreadMoves(self, *arguments)
 
-    def move(self, settings: MoveSettings, number: int, task: int, rows: list[Any]) -> list[tuple[int, Any]]:
+    def move(self, settings: MoveSettings, number: int, task: int, rows: list[Any] | None) -> list[tuple[int, Any]]:
         """A task: in any worker, and again elsewhere if that one dies or its output is lost."""
         workers = self._moved.setdefault(settings.knowledge_base, [{} for _ in range(settings.tasks)])
         if self.dice.random() < 0.1:
@@ -175,24 +175,20 @@ class _ThreadMoves(ShuffleJob):
         self._workers = workers
         super().__init__(*arguments)
 
-    def _run(self, numbers: Iterable[int], *, exchanges: bool) -> list[MoveEnd]:
+    def _run(self, numbers: range, *, goes_on: bool) -> list[MoveEnd]:
         """As Spark does it: the first stage of a job that goes on repeats the last moves, for what they have sent."""
-        sent, ends = {}, []
-        if self._last_move is not None:
-            before, came = self._last_move
-            sent = self._stage(before, came)
+        sent, ends = self._stage(numbers[0] - 1, None) if goes_on else {}, list[MoveEnd]()
         for number in numbers:
-            came, self._last_move = sent, (number, sent) if exchanges else None
-            sent = self._stage(number, came)
+            sent = self._stage(number, sent)
             ends += [each for boxes in sent.values() for _, each in boxes if isinstance(each, MoveEnd)]
-            assert exchanges or len(ends) == self.tasks, "rows were sent that are not expected"
         return ends
 
-    def _stage(self, number: int, came: dict[int, list[Any]]) -> dict[int, list[Any]]:
+    def _stage(self, number: int, came: dict[int, list[Any]] | None) -> dict[int, list[Any]]:
         """A move of all tasks; gives what they have sent, and how they ended."""
         sent = dict[int, list[Any]]()
         for task in range(self.tasks):
-            rows = [each for each in came.get(task, []) if not isinstance(each[1], MoveEnd)]
+            some = None if came is None else came.get(task, [])
+            rows = some and [each for each in some if not isinstance(each[1], MoveEnd)]
             for each in self._workers.move(self._moves, number, task, rows):
                 sent.setdefault(each[0], []).append(each)
         return sent

@@ -178,6 +178,7 @@ class Driver:
 
     def drop(self, name: str) -> None:
         """Forget a dropped relation."""
+        self.changes += 1
         for sizes in (self._lasting or {}).values():
             sizes.pop(name, None)
 

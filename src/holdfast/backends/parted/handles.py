@@ -105,8 +105,8 @@ class HeldFacts(PartedFacts):
     def __init__(self, driver: Driver, number: int, sizes: FactCounts | None = None) -> None:
         super().__init__(driver, ("held", number))
         self.number, self._sizes = number, sizes
-        self.rows: Mapping[str, Codes] | None = None
-        """Its rows, when they were fetched."""
+        self.fetched: tuple[int, Mapping[str, Codes]] | None = None
+        """Its rows, and the number of changes when they were fetched: a relation may be dropped."""
 
     def __del__(self) -> None:
         if hasattr(self, "number"):  # it is missing if the constructor was interrupted
@@ -151,7 +151,7 @@ class NoFacts(HeldFacts):
 
     def __init__(self, driver: Driver) -> None:
         PartedFacts.__init__(self, driver, NO_SET)
-        self._sizes, self.rows = {}, {}
+        self._sizes, self.fetched = {}, None
 
     def __del__(self) -> None:
         pass

@@ -159,18 +159,20 @@ class PartedBackend(Able, Tuning, Housekeeping, Arranging, Lookups):
     def rows(self, predicate: str, facts: Facts) -> Codes:
         """The encoded rows of a set's facts of one predicate."""
         found = own(facts, self._driver)
-        if isinstance(found, HeldFacts) and found.is_seen_small:
-            if found.rows is None:
-                found.rows = self._fetched(tuple(found.sizes()), found)
-            return found.rows[predicate] if predicate in found.rows else self._no_rows(predicate)
-        return self._fetched((predicate,), found)[predicate]
+        if not isinstance(found, HeldFacts) or not found.is_seen_small:
+            return self._fetched((predicate,), found)[predicate]
+        if found.fetched is None or found.fetched[0] != self._driver.changes:
+            names = tuple(name for name in found.sizes() if name in self.relations)
+            found.fetched = self._driver.changes, self._fetched(names, found)
+        rows = found.fetched[1].get(predicate)
+        return np.empty((0, self.relations[predicate].arity), np.int64) if rows is None else rows
 
     def _fetched(self, predicates: tuple[str, ...], facts: PartedFacts) -> dict[str, Codes]:
-        parts = self._driver.ask("rows", predicates, facts.tree)
-        return {name: np.concatenate([part[place] for part in parts]) for place, name in enumerate(predicates)}
-
-    def _no_rows(self, predicate: str) -> Codes:
-        return np.empty((0, self.relations[predicate].arity), np.int64)
+        parts = self._driver.ask("rows", predicates, facts.tree) if predicates else []
+        found = {name: np.concatenate([part[place] for part in parts]) for place, name in enumerate(predicates)}
+        for rows in found.values():
+            rows.setflags(write=False)
+        return found
 
     def looked_up(self, asked: Sequence[FactRequest]) -> list[tuple[Codes, NDArray[np.bool_]] | None]:
         """Facts by some of their columns: every shard looks for all of them, and nothing moves between shards."""

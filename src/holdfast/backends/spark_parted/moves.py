@@ -203,21 +203,23 @@ _moved: MovesMemory = {}
 
 
 def run_move(
-    settings: MoveSettings, number: int, task: int, rows: Iterable[tuple[int, SentRows]], moved: MovesMemory
+    settings: MoveSettings, number: int, task: int, rows: Iterable[tuple[int, SentRows]] | None, moved: MovesMemory
 ) -> Iterator[tuple[int, Any]]:
-    """The move of one task, in any worker: gives rows for other tasks, and how it ended."""
+    """The move of one task, in any worker: gives rows for other tasks, and how it ended.  Without `rows`, it was done
+    before, and is done again where that is not remembered."""
     place = settings.knowledge_base, task
     kept = moved.pop(place, None)
     _drop_unneeded(moved)
     if kept is not None and (kept.attempt != settings.attempt or kept.moves > number + 1):
         kept.end()
         kept = None
+        gc.unfreeze()
     if kept is None:
         kept = MovedShards(settings, task)
     try:
-        for missed in range(kept.moves, number):
+        for missed in range(kept.moves, number + (rows is None)):
             _repeat(settings, kept, missed, task)
-        if kept.moves == number:
+        if rows is not None and kept.moves == number:
             came = [sent for _, sent in rows]
             digest = kept.move(said(settings, number, task), came)
             _write(_moves_path(settings, number, task), pickle.dumps((came, digest), 5))
@@ -237,6 +239,13 @@ def run_task(settings: MoveSettings, number: int, task: int, rows: Iterable[Any]
     _spare_collections(next(_tasks_done))
     yield from run_move(settings, number, task, [each for each in came if not isinstance(each[1], MoveEnd)], _moved)
     yield from [each for each in came if isinstance(each[1], MoveEnd)]
+
+
+def repeat_task(settings: MoveSettings, number: int, task: int, nothing: Iterable[Any]) -> Iterator[tuple[int, Any]]:
+    """The last moves of the job before, for what they have sent."""
+    list(nothing)
+    _spare_collections(next(_tasks_done))
+    yield from run_move(settings, number, task, None, _moved)
 
 
 def _spare_collections(number: int) -> None:

@@ -3,14 +3,15 @@
 A stage of a job is a move of each task: it reads what the stage before has shuffled, and shuffles what the shards send.
 A command begins with a job that has a move for each exchange that is expected, and one more.  Only how the moves ended
 is collected.  While that is not the end, a job follows whose first stage shuffles what the last moves have sent, which
-the workers still have, and whose second stage is the next move.
+the workers still have or find out again, and whose next stages are the next moves.  So a job knows nothing of the ones
+before it, however many exchanges a command takes.
 """
 
 from __future__ import annotations
 
 import pickle
 import secrets
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import suppress
 from functools import partial
@@ -31,6 +32,7 @@ from holdfast.backends.spark_parted.moves import (
     MoveEnd,
     MoveSettings,
     remove_moves,
+    repeat_task,
     run_task,
     say,
 )
@@ -41,6 +43,7 @@ from holdfast.values.dictionary import Dictionary
 
 _MOST_MOVES = 2_000  # that a worker may have to repeat
 _MOST_BYTES = 1 << 28
+_MOST_EXCHANGES = 8  # in a job: Spark visits its stages recursively
 
 
 class ShuffleJob:
@@ -59,7 +62,6 @@ class ShuffleJob:
         """The shards of each task."""
         self._moves = MoveSettings(settings.knowledge_base, self.tasks, settings.folder, secrets.token_hex(4))
         self.moves = self.nbytes = 0
-        self._last_move: Any = None  # what it sends, if this command exchanges rows
         self._nothing: Any = None  # what comes to the first move of a command
         self.pids: list[int] = []  # of the workers that ran the last move, by task
         self._thread = ThreadPoolExecutor(1, "holdfast-job")
@@ -86,16 +88,18 @@ class ShuffleJob:
     def _finished(self, messages: Sequence[DriverMessage], *, exchanges: int) -> list[Any]:
         """What each task replies when it has done its part, after as many jobs as that takes."""
         replies: dict[int, Any] = {}
-        self._last_move = None
-        moves = 1 + exchanges
+        expected, goes_on = exchanges if self.tasks > 1 else 0, False
         while len(replies) < self.tasks:
-            ends = self._moved_on(messages, moves, exchanges=bool(exchanges))
+            moves = min(expected, _MOST_EXCHANGES)
+            expected -= moves
+            moves = max(1, moves if goes_on else moves + 1)
+            ends = self._moved_on(messages, moves, goes_on=goes_on)
             replies |= {end.task: pickle.loads(end.data) for end in ends if end.kind == DONE}
             if not any(end.sent for end in ends) and all(end.kind not in (DONE, ASKING) for end in ends):
                 raise LostError("the shards wait for each other")
             is_stopped = any(reply != OK and any(kind != OK for kind, *_ in reply) for reply in replies.values())
             messages = [self._next_message(end, is_stopped=is_stopped) for end in ends[-self.tasks :]]
-            moves = 1
+            goes_on = exchanges > 0
         return [replies[task] for task in range(self.tasks)]
 
     def _next_message(self, end: MoveEnd, *, is_stopped: bool) -> DriverMessage:
@@ -109,12 +113,13 @@ class ShuffleJob:
 
     # --- jobs ------------------------------------------------------------------------------------------
 
-    def _moved_on(self, messages: Sequence[DriverMessage], moves: int, *, exchanges: bool) -> list[MoveEnd]:
-        """One job, of some moves; gives how they have ended, in their order, and in that of the tasks."""
+    def _moved_on(self, messages: Sequence[DriverMessage], moves: int, *, goes_on: bool) -> list[MoveEnd]:
+        """One job, of some moves, which begin with what the last ones have sent if it `goes_on`; gives how they have
+        ended, in their order, and in that of the tasks."""
         first = self.moves
         for number in range(first, first + moves):
             say(self._moves, number, messages if number == first else [(NOTHING, b"")] * self.tasks)
-        running = self._thread.submit(self._run, range(first, first + moves), exchanges=exchanges)
+        running = self._thread.submit(self._run, range(first, first + moves), goes_on=goes_on)
         while not running.done():
             wait((running,), LOOK)
             self._look_around()
@@ -131,18 +136,20 @@ class ShuffleJob:
         self.pids = [end.pid for end in ends[-self.tasks :]]
         return ends
 
-    def _run(self, numbers: Iterable[int], *, exchanges: bool) -> list[MoveEnd]:
+    def _run(self, numbers: range, *, goes_on: bool) -> list[MoveEnd]:
         """Runs these moves of all tasks; in a thread, so that signals are heeded."""
-        context = self._settings.session.sparkContext
+        context, settings = self._settings.session.sparkContext, self._moves
         context.addJobTag(self._tag)
         if self._nothing is None:
             self._nothing = context.parallelize([], self.tasks)
-        moved = self._last_move
+        came = self._nothing
+        if goes_on:
+            came = came.mapPartitionsWithIndex(partial(repeat_task, settings, numbers[0] - 1))
+            came = came.partitionBy(self.tasks, _itself)
         for number in numbers:
-            came = self._nothing if moved is None else moved.partitionBy(self.tasks, _itself)
-            moved = came.mapPartitionsWithIndex(partial(run_task, self._moves, number))
-        self._last_move = moved if exchanges else None
-        return cast("list[MoveEnd]", context.runJob(moved, _ends))
+            moved = came.mapPartitionsWithIndex(partial(run_task, settings, number))
+            came = moved if number == numbers[-1] else moved.partitionBy(self.tasks, _itself)
+        return cast("list[MoveEnd]", context.runJob(came, _ends))
 
     # --- the end ---------------------------------------------------------------------------------------
 
