@@ -206,3 +206,28 @@ def test_one_task_exchanges_nothing(moving: Workers, monkeypatch: pytest.MonkeyP
     kb, _, _ = opened(moving)
     assert set(kb["path"]) == ALL
     assert set(lengths) == {1}
+
+
+def test_rows_that_did_not_all_come_are_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a shuffle cannot be read to its end, Python sees fewer rows before Spark ends the task."""
+    moved = dict[tuple[str, int], moves.MovedShards]()
+    monkeypatch.setattr(moves, "_moved", moved)
+    monkeypatch.setattr(moves, "gc", SimpleNamespace(freeze=lambda: None, unfreeze=lambda: None))
+    settings = moves.MoveSettings("kb", 2, str(tmp_path), "a")
+    sent = dict[int, list[tuple[int, moves.Passed]]]()
+    for number in range(2):
+        moves.say(settings, number, [(moves.NOTHING, b"")] * 2)
+    for task in range(2):
+        for to, each in moves.run_task(settings, 0, True, task, []):
+            sent.setdefault(to, []).append((to, each))
+    assert [each for _, each in sent[1] if isinstance(each, int)] == [0, 1]
+    for length in range(len(sent[1])):
+        with pytest.raises(RuntimeError, match="rows for move 1 of task 1 are missing"):
+            list(moves.run_task(settings, 1, False, 1, iter(sent[1][:length])))
+        assert not list(tmp_path.glob("moved-a-1-*"))
+    ends = [each for _, each in moves.run_task(settings, 1, False, 1, iter(sent[1])) if isinstance(each, moves.MoveEnd)]
+    assert [(end.number, end.task) for end in ends] == [(1, 1), (0, 1)]
+    again = [each for _, each in moves.repeat_task(settings, 1, 1, []) if isinstance(each, moves.MoveEnd)]
+    assert again == ends[:1]
+    for shards in moved.values():
+        shards.end()

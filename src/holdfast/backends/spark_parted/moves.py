@@ -38,6 +38,8 @@ _tasks_done = count(1)
 DriverMessage: TypeAlias = tuple[str, bytes]
 SentRows: TypeAlias = tuple[int, int, int, bytes]
 """Of rows: the command of the driver, the number of the exchange in it, the task that sent them, and the rows."""
+Passed: TypeAlias = "SentRows | MoveEnd | int"
+"""From task to task: rows, how a move ended, or the number of a task, which has sent all."""
 
 
 @dataclass(frozen=True)
@@ -233,19 +235,31 @@ def run_move(
     yield task, end
 
 
-def run_task(settings: MoveSettings, number: int, task: int, rows: Iterable[Any]) -> Iterator[tuple[int, Any]]:
-    """A move in a stage of Spark; how earlier moves of the task ended is passed on to the next."""
-    came = list(rows)  # always all of them, or Spark would not use the worker again
+def run_task(
+    settings: MoveSettings, number: int, is_first: bool, task: int, rows: Iterable[tuple[int, Passed]]
+) -> Iterator[tuple[int, Passed]]:
+    """A move in a stage of Spark.  Unless that is the first of a job, each task has sent rows, its mark at the end, and
+    the task itself how its earlier moves ended; the marks show that all has come."""
+    came = [each for _, each in rows]  # always all of them, or Spark would not use the worker again
     _spare_collections(next(_tasks_done))
-    yield from run_move(settings, number, task, [each for each in came if not isinstance(each[1], MoveEnd)], _moved)
-    yield from [each for each in came if isinstance(each[1], MoveEnd)]
+    sent = [(task, each) for each in came if isinstance(each, tuple)]
+    if not is_first and {each for each in came if isinstance(each, int)} != {*range(settings.tasks)}:
+        raise RuntimeError(f"rows for move {number} of task {task} are missing")  # PySpark reads to where they end
+    yield from run_move(settings, number, task, sent, _moved)
+    yield from ((task, each) for each in came if isinstance(each, MoveEnd))
+    yield from _marks(settings, task)
 
 
-def repeat_task(settings: MoveSettings, number: int, task: int, nothing: Iterable[Any]) -> Iterator[tuple[int, Any]]:
+def repeat_task(settings: MoveSettings, number: int, task: int, nothing: Iterable[Any]) -> Iterator[tuple[int, Passed]]:
     """The last moves of the job before, for what they have sent."""
     list(nothing)
     _spare_collections(next(_tasks_done))
     yield from run_move(settings, number, task, None, _moved)
+    yield from _marks(settings, task)
+
+
+def _marks(settings: MoveSettings, task: int) -> Iterator[tuple[int, int]]:
+    return ((other, task) for other in range(settings.tasks))
 
 
 def _spare_collections(number: int) -> None:

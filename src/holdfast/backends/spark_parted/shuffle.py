@@ -147,7 +147,8 @@ class ShuffleJob:
             came = came.mapPartitionsWithIndex(partial(repeat_task, settings, numbers[0] - 1))
             came = came.partitionBy(self.tasks, _itself)
         for number in numbers:
-            moved = came.mapPartitionsWithIndex(partial(run_task, settings, number))
+            is_first = number == numbers[0] and not goes_on
+            moved = came.mapPartitionsWithIndex(partial(run_task, settings, number, is_first))
             came = moved if number == numbers[-1] else moved.partitionBy(self.tasks, _itself)
         return cast("list[MoveEnd]", context.runJob(came, _ends))
 
