@@ -335,8 +335,8 @@ MUTANTS = [
     Mutant(
         "rows move before ranks are written",
         _Beside.keep_only,
-        "self.of(predicate)[ids]",
-        "self.arrays[predicate][ids]",
+        "self.of(predicate).take(ids)",
+        "self.arrays[predicate].take(ids)",
         "packed",
     ),
     Mutant("ranks stay where rows were", MemoryRanking.keep_only, "in (self.founded, self._rank)", "in ()", "packed"),
@@ -374,12 +374,12 @@ MUTANTS = [
     Mutant(
         "abandoned early it seems quick",
         Rates.abandoned,
-        "max(_WORSE * seconds, self.expected(facts))",
+        "max(_WORSE * seconds, self.expected(facts, power))",
         "seconds",
         "learning",
     ),
     Mutant("nothing is doubted", Rates.doubt, ", 0) + 1", ", 0)", "learning"),
-    Mutant("seconds may grow faster than facts", Rates._estimate, "_POWER if", "2.0 if", "learning"),
+    Mutant("seconds may grow faster than facts", Rates._estimate, "power if", "2.0 if", "learning"),
 ]
 
 
