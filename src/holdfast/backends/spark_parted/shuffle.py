@@ -88,7 +88,8 @@ class ShuffleJob:
     def _finished(self, messages: Sequence[DriverMessage], *, exchanges: int) -> list[Any]:
         """What each task replies when it has done its part, after as many jobs as that takes."""
         replies: dict[int, Any] = {}
-        expected, goes_on = exchanges if self.tasks > 1 else 0, False
+        moves_rows = exchanges > 0 and self.tasks > 1
+        expected, goes_on = exchanges if moves_rows else 0, False
         while len(replies) < self.tasks:
             moves = min(expected, _MOST_EXCHANGES)
             expected -= moves
@@ -99,7 +100,7 @@ class ShuffleJob:
                 raise LostError("the shards wait for each other")
             is_stopped = any(reply != OK and any(kind != OK for kind, *_ in reply) for reply in replies.values())
             messages = [self._next_message(end, is_stopped=is_stopped) for end in ends[-self.tasks :]]
-            goes_on = exchanges > 0
+            goes_on = moves_rows
         return [replies[task] for task in range(self.tasks)]
 
     def _next_message(self, end: MoveEnd, *, is_stopped: bool) -> DriverMessage:
